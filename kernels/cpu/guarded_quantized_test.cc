@@ -131,6 +131,24 @@ TEST(GuardedQuantized, LinesOfThreeTapsARowAreThePortableOnesToTheBit) {
   });
 }
 
+// Where tiles read lines of the image, or copies of them.
+TEST(GuardedQuantized, WideImagesAreThePortableOnesToTheBit) {
+  testing::for_each_seed(60, [](unsigned seed) {
+    QuantizedCases cases(seed);
+    QuantizedCases::Image image;
+    image.batch = cases.whole(1, 2);
+    image.in = 4 * cases.whole(1, 12);
+    image.out = cases.whole(1, 50);
+    image.size = {cases.whole(1, 12), cases.whole(12, 60)};
+    image.kernel = {cases.whole(1, 4), cases.whole(1, 4)};
+    image.stride = {cases.whole(1, 2), cases.whole(1, 2)};
+    image.padding = {cases.whole(0, 3), cases.whole(0, 3)};
+    image.dilation = {cases.whole(1, 2), 1};
+    const auto c = cases.convolution(image, {0, 2, 3, 1}, cases.seldom());
+    if (c) compare(cases, *c);
+  });
+}
+
 TEST(GuardedQuantized, RefusesATextThatIsNotTheWeights) {
   QuantizedCases cases(7);
   GuardedMemory memory(cases.random());

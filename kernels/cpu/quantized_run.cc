@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/math.h"
 #include "kernels/cpu/quantized_columns.h"
 #include "kernels/cpu/quantized_depthwise.h"
 #include "kernels/cpu/quantized_gather.h"
+#include "kernels/cpu/quantized_image.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -47,13 +49,16 @@ int64_t most_rows(const QuantizedLayout& layout) {
   return std::clamp<int64_t>(kBlockBytes / row / kMaxTileHeight * kMaxTileHeight, kMaxTileHeight, kBlockRows);
 }
 
-// The memory of one thread: copied rows, and the total of each.
+// The memory of one thread: copied rows or lines, and the total of each row.
 struct Slot {
   uint8_t* rows = nullptr;
   int32_t* totals = nullptr;
 
   static size_t row_bytes(const QuantizedJob& job, int64_t rows) {
-    return is_direct(job) ? 0 : align_up<int64_t>(rows * job.layout->quads() * kQuad + kGatherSlack, 64);
+    if (is_direct(job)) return 0;
+    const int64_t copied = align_up<int64_t>(rows * job.layout->quads() * kQuad + kGatherSlack, 64);
+    if (!QuantizedImage::fits(job)) return copied;
+    return std::max<int64_t>(copied, align_up<int64_t>(QuantizedImage(job).bytes(), 64));
   }
   static size_t bytes(const QuantizedJob& job, int64_t rows) {
     const int64_t block = std::min(rows, most_rows(*job.layout));
@@ -71,12 +76,18 @@ class Run {
         finish_(finish),
         places_(job),
         rows_(rows_of(job)),
-        direct_(is_direct(job)) {}
+        direct_(is_direct(job)) {
+    if (!direct_ && finish.zeros == nullptr && QuantizedImage::fits(job)) image_.emplace(job);
+  }
 
   void cut(int slots) {
-    block_rows_ = std::min(rows_, most_rows(layout_));
-    row_blocks_ = ceil_div(rows_, block_rows_);
-    block_rows_ = ceil_div(rows_, row_blocks_);
+    if (image_) {
+      row_blocks_ = job_.convolution->batch * ceil_div(job_.convolution->axis[1].out, image_->lines_at_once());
+    } else {
+      block_rows_ = std::min(rows_, most_rows(layout_));
+      row_blocks_ = ceil_div(rows_, block_rows_);
+      block_rows_ = ceil_div(rows_, row_blocks_);
+    }
     const int64_t items = row_blocks_ * layout_.groups;
     const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, items);
     const int64_t pairs = ceil_div<int64_t>(layout_.panels(), 2);
@@ -89,40 +100,69 @@ class Run {
   void run_item(const Slot& slot, int64_t item) const {
     const int64_t column_block = item % column_blocks_;
     const int64_t group = item / column_blocks_ % layout_.groups;
-    const int64_t first = item / column_blocks_ / layout_.groups * block_rows_;
-    const int64_t count = std::min(block_rows_, rows_ - first);
-    if (count <= 0) return;
-    Rows rows;
-    rows.first = first;
-    rows.count = count;
-    bring_rows(slot, group, &rows);
+    const int64_t row_block = item / column_blocks_ / layout_.groups;
     const int64_t begin = column_block * block_panels_;
     const int64_t end = std::min(begin + block_panels_, layout_.panels());
+    if (image_) return run_lines(slot, row_block, begin, end);
+    Rows rows;
+    rows.first = row_block * block_rows_;
+    rows.count = std::min(block_rows_, rows_ - rows.first);
+    if (rows.count <= 0) return;
+    const uint8_t* const from = bring_rows(slot, group, &rows);
+    rows.a = &from;
     for (int64_t panel = begin; panel < end;) {
-      const int64_t taken = panels_at_once(end - panel, count);
+      const int64_t taken = panels_at_once(end - panel, rows.count);
       run_panels(rows, group, panel, taken);
       panel += taken;
     }
   }
 
  private:
-  // Some rows of the input.
+  // Some rows of the input: of each, runs of the depth.
   struct Rows {
     int64_t first = 0, count = 0;
-    const uint8_t* a = nullptr;
+    const uint8_t* const* a = nullptr;  // where the runs of the first row begin, those `apart` pointers on
+    int64_t runs = 1, apart = 1, quads = 0;
     int64_t step = 0;
     const int32_t* totals = nullptr;
   };
 
-  void bring_rows(const Slot& slot, int64_t group, Rows* rows) const {
+  void run_lines(const Slot& slot, int64_t block, int64_t begin, int64_t end) const {
+    const Convolution::Axis &down = job_.convolution->axis[1], &across = job_.convolution->axis[2];
+    const int64_t most = image_->lines_at_once();
+    const int64_t blocks = ceil_div(down.out, most);
+    const int64_t y = block % blocks * most;
+    const int64_t first = block / blocks * down.out + y, count = std::min(most, down.out - y);
+    const uint8_t* const* const lines =
+        image_->bring(job_, first, count, static_cast<uint8_t>(product_.input_zero[0]), slot.rows);
+    Rows rows;
+    rows.count = across.out;
+    rows.runs = image_->runs();
+    rows.apart = image_->dilation();
+    rows.quads = image_->run_bytes() / kQuad;
+    rows.step = image_->step();
+    for (int64_t panel = begin; panel < end;) {
+      const int64_t taken = panels_at_once(end - panel, rows.count);
+      for (int64_t i = 0; i < count; ++i) {
+        rows.first = (first + i) * across.out;
+        rows.a = lines + i * image_->stride();
+        run_panels(rows, 0, panel, taken);
+      }
+      panel += taken;
+    }
+  }
+
+  // Returns where they begin.
+  const uint8_t* bring_rows(const Slot& slot, int64_t group, Rows* rows) const {
     const int64_t depth = layout_.depth;
     const auto* input = job_.input->data<uint8_t>();
+    const uint8_t* a = slot.rows;
+    rows->quads = layout_.quads();
     if (direct_) {
       rows->step = layout_.groups * depth;
-      rows->a = input + rows->first * rows->step + group * depth;
+      a = input + rows->first * rows->step + group * depth;
     } else {
       rows->step = layout_.quads() * kQuad;
-      rows->a = slot.rows;
       if (job_.convolution == nullptr) {
         for (int64_t i = 0; i < rows->count; ++i) {
           uint8_t* to = slot.rows + i * rows->step;
@@ -135,13 +175,14 @@ class Run {
                        static_cast<uint8_t>(product_.input_zero[0]), slot.rows, rows->step);
       }
     }
-    if (finish_.zeros == nullptr) return;
+    if (finish_.zeros == nullptr) return a;
     rows->totals = slot.totals;
     for (int64_t i = 0; i < rows->count; ++i) {
-      const auto total = static_cast<uint32_t>(functions_.total(rows->a + i * rows->step, depth, flip_of(product_)));
+      const auto total = static_cast<uint32_t>(functions_.total(a + i * rows->step, depth, flip_of(product_)));
       const int32_t zero = product_.input_zero[job_.convolution == nullptr ? rows->first + i : 0] + finish_.input_shift;
       slot.totals[i] = static_cast<int32_t>(total - static_cast<uint32_t>(depth) * static_cast<uint32_t>(zero));
     }
+    return a;
   }
 
   // How many of `left` panels a tile takes. Wide ones read each row of the input once for more columns, and are for few
@@ -154,8 +195,11 @@ class Run {
   void run_panels(const Rows& rows, int64_t group, int64_t panel, int64_t panels) const {
     const int64_t strips = ceil_div<int64_t>(rows.count, functions_.max_rows[panels]);
     alignas(64) int32_t sums[kMaxTileHeight * kMaxTilePanels * kPanelColumns];
+    const uint8_t* a[QuantizedImage::kMostRuns];
     QuantizedTile tile;
-    tile.quads = layout_.quads();
+    tile.a = a;
+    tile.runs = rows.runs;
+    tile.quads = rows.quads;
     tile.a_step = rows.step;
     tile.flip = flip_of(product_);
     tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * layout_.panels() + panel) * layout_.panel_bytes();
@@ -165,7 +209,7 @@ class Run {
     for (int64_t strip = 0; strip < strips; ++strip) {
       const int64_t begin = rows.count * strip / strips;
       const int64_t end = rows.count * (strip + 1) / strips;
-      tile.a = rows.a + begin * rows.step;
+      for (int64_t run = 0; run < rows.runs; ++run) a[run] = rows.a[run * rows.apart] + begin * rows.step;
       functions_.tile[panels][end - begin](tile);
       finish(rows, begin, end - begin, group, panel, panels, sums);
     }
@@ -191,6 +235,7 @@ class Run {
   QuantizedPlaces places_;
   int64_t rows_;
   bool direct_;
+  std::optional<QuantizedImage> image_;
   int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
 };
 

@@ -20,8 +20,10 @@ constexpr int kMaxTileHeight = 14;
 constexpr int kMaxTilePanels = 4;
 
 struct QuantizedTile {
+  // The depth is some runs of `quads` times four bytes, of each row of the input; rows are a_step bytes apart.
+  const uint8_t* const* a = nullptr;  // of the first row: where each run begins
+  int64_t runs = 1;
   int64_t quads = 0;
-  const uint8_t* a = nullptr;  // rows of `quads` times four bytes, a_step bytes apart
   int64_t a_step = 0;
   uint32_t flip = 0;          // 0x80808080 for signed inputs
   const int8_t* b = nullptr;  // the first panel; the next is panel_step bytes on
@@ -51,8 +53,7 @@ struct QuantizedFinish {
 /// Whether the same happens to all rows, and makes bytes of them.
 inline bool is_usual(const QuantizedFinish& f) {
   const portable::QuantizedProduct& p = *f.product;
-  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales &&
-         p.out->dtype() != DType::kF32;
+  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales && p.out->dtype() != DType::kF32;
 }
 
 /// Part of some rows of the result. Pointers are to their first element; steps from column to column are in elements,

@@ -14,32 +14,34 @@ template <int kRows, int kPanels>
 BERTH_TARGET void tile(const QuantizedTile& t) {
   Sum sum[kRows][kPanels * kParts] = {};
   constexpr int kPointers = (kRows + 2) / 3;
-  const uint8_t* a[kPointers];
-  for (int j = 0; j < kPointers; ++j) a[j] = t.a + 3 * j * t.a_step;
-  const int64_t step = t.a_step;
+  const int64_t step = t.a_step, quads = t.quads;
   const int8_t* b = t.b;
   const Raw flip = spread_int(static_cast<int32_t>(t.flip));
-  for (int64_t quad = 0; quad < t.quads; ++quad, b += kQuadBytes) {
-    Columns columns[kPanels * kParts];
+  for (int64_t run = 0; run < t.runs; ++run) {
+    const uint8_t* a[kPointers];
+    for (int j = 0; j < kPointers; ++j) a[j] = t.a[run] + 3 * j * step;
+    for (int64_t quad = 0; quad < quads; ++quad, b += kQuadBytes) {
+      Columns columns[kPanels * kParts];
 #pragma GCC unroll 16
-    for (int v = 0; v < kPanels; ++v) {
-      // Few rows wait for weights.
-      if (kPanels == kMaxTilePanels) __builtin_prefetch(b + v * t.panel_step + t.ahead, 0, 2);
+      for (int v = 0; v < kPanels; ++v) {
+        // Few rows wait for weights.
+        if (kPanels == kMaxTilePanels) __builtin_prefetch(b + v * t.panel_step + t.ahead, 0, 2);
 #pragma GCC unroll 16
-      for (int part = 0; part < kParts; ++part) {
-        columns[v * kParts + part] = load_columns(b + v * t.panel_step + part * static_cast<int>(sizeof(Sum)));
+        for (int part = 0; part < kParts; ++part) {
+          columns[v * kParts + part] = load_columns(b + v * t.panel_step + part * static_cast<int>(sizeof(Sum)));
+        }
       }
+#pragma GCC unroll 16
+      for (int i = 0; i < kRows; ++i) {
+        int32_t four;
+        __builtin_memcpy(&four, a[i / 3] + i % 3 * step, sizeof(four));
+        const Row row = row_of(flipped(spread_int(four), flip));
+#pragma GCC unroll 16
+        for (int v = 0; v < kPanels * kParts; ++v) sum[i][v] = add_products(sum[i][v], row, columns[v]);
+      }
+#pragma GCC unroll 16
+      for (int j = 0; j < kPointers; ++j) a[j] += kQuad;
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      int32_t four;
-      __builtin_memcpy(&four, a[i / 3] + i % 3 * step, sizeof(four));
-      const Row row = row_of(flipped(spread_int(four), flip));
-#pragma GCC unroll 16
-      for (int v = 0; v < kPanels * kParts; ++v) sum[i][v] = add_products(sum[i][v], row, columns[v]);
-    }
-#pragma GCC unroll 16
-    for (int j = 0; j < kPointers; ++j) a[j] += kQuad;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {

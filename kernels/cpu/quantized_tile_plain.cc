@@ -55,13 +55,15 @@ void depthwise(const QuantizedWindow& window, int32_t* sums) {
 template <int kRows>
 void tile(const QuantizedTile& t) {
   uint32_t sum[kRows][kPanelColumns] = {};
-  for (int64_t quad = 0; quad < t.quads; ++quad) {
+  const int8_t* b = t.b;
+  for (int64_t quad = 0; quad < t.runs * t.quads; ++quad, b += kQuadBytes) {
+    const uint8_t* const a = t.a[quad / t.quads] + quad % t.quads * kQuad;
     for (int i = 0; i < kRows; ++i) {
       int32_t x[kQuad];
       for (int64_t k = 0; k < kQuad; ++k) {
-        x[k] = static_cast<uint8_t>(t.a[i * t.a_step + quad * kQuad + k] ^ static_cast<uint8_t>(t.flip));
+        x[k] = static_cast<uint8_t>(a[i * t.a_step + k] ^ static_cast<uint8_t>(t.flip));
       }
-      const int8_t* w = t.b + quad * kQuadBytes;
+      const int8_t* w = b;
       for (int64_t column = 0; column < kPanelColumns; ++column, w += kQuad) {
         sum[i][column] += static_cast<uint32_t>(x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3]);
       }

@@ -1,0 +1,87 @@
+#include "kernels/cpu/quantized_image.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/math.h"
+#include "kernels/cpu/quantized_gather.h"
+
+namespace berth::cpu {
+namespace {
+
+using portable::Convolution;
+
+// A tile of fewer rows than this waits for weights; then several lines of windows are brought together.
+constexpr int64_t kLeastPixels = 12;
+// Of the lines that are read at a time: most of a first-level cache.
+constexpr int64_t kBytes = 32 * 1024;
+
+}  // namespace
+
+bool QuantizedImage::fits(const QuantizedJob& job) {
+  if (job.convolution == nullptr || job.layout->groups != 1 || job.layout->depthwise) return false;
+  const Convolution::Axis &depth = job.convolution->axis[0], &down = job.convolution->axis[1],
+                          &across = job.convolution->axis[2];
+  const int64_t channels = job.layout->depth / job.layout->taps;
+  return depth.in == 1 && depth.out == 1 && depth.kernel == 1 && depth.padding == 0 && down.kernel <= kMostRuns &&
+         across.dilation == 1 && across.out >= kLeastPixels && across.kernel * channels % kQuad == 0 &&
+         is_channels_last(*job.input);
+}
+
+QuantizedImage::QuantizedImage(const QuantizedJob& job)
+    : down_(job.convolution->axis[1]),
+      across_(job.convolution->axis[2]),
+      channels_(job.layout->depth / job.layout->taps),
+      columns_((across_.out - 1) * across_.stride + across_.kernel),
+      line_bytes_(align_up<int64_t>(columns_ * channels_, 64)) {
+  const int64_t more = std::max<int64_t>(0, kBytes / line_bytes_ - seen(1)) / down_.stride;
+  const int64_t blocks = ceil_div(down_.out, std::min(down_.out, more + 1));
+  lines_ = ceil_div(down_.out, blocks);
+}
+
+int64_t QuantizedImage::pointer_bytes() const {
+  const int64_t most = std::min(seen(down_.out), kBytes / 64 + seen(1));
+  return align_up<int64_t>(most * static_cast<int64_t>(sizeof(uint8_t*)), 64);
+}
+
+size_t QuantizedImage::bytes() const {
+  const int64_t copied = std::min(seen(down_.out) * line_bytes_, std::max(kBytes, seen(1) * line_bytes_));
+  return pointer_bytes() + line_bytes_ + (copies() ? copied : 0);
+}
+
+void QuantizedImage::copy_line(const uint8_t* from, uint8_t zero, uint8_t* to) const {
+  const int64_t left = std::min(across_.padding, columns_);
+  const int64_t there = std::min(across_.in, columns_ - left);
+  std::memset(to, zero, left * channels_);
+  std::memcpy(to + left * channels_, from, there * channels_);
+  std::memset(to + (left + there) * channels_, zero, (columns_ - left - there) * channels_);
+}
+
+const uint8_t* const* QuantizedImage::bring(const QuantizedJob& job, int64_t first, int64_t count, uint8_t zero,
+                                            uint8_t* memory) const {
+  const int64_t image_bytes = down_.in * across_.in * channels_;
+  const uint8_t* const image = job.input->data<uint8_t>() + first / down_.out * image_bytes;
+  auto** const lines = reinterpret_cast<const uint8_t**>(memory);
+  uint8_t* to = memory + pointer_bytes();
+  const uint8_t* zeros = nullptr;
+  for (int64_t i = 0; i < seen(count); ++i) {
+    const int64_t y = first % down_.out * down_.stride - down_.padding + i;
+    if (y < 0 || y >= down_.in) {
+      if (zeros == nullptr) {
+        std::memset(to, zero, columns_ * channels_);
+        zeros = to;
+        to += line_bytes_;
+      }
+      lines[i] = zeros;
+      continue;
+    }
+    lines[i] = image + y * across_.in * channels_;
+    if (!copies()) continue;
+    copy_line(lines[i], zero, to);
+    lines[i] = to;
+    to += line_bytes_;
+  }
+  return lines;
+}
+
+}  // namespace berth::cpu

@@ -1,0 +1,50 @@
+// Lines of an image as tiles read them: a pixel of the result sees a run of bytes of each, and the next pixel's begins a
+// stride further on, so that no pixel has a copy of its window. Lines are copied where there is padding beside them.
+#pragma once
+
+#include "kernels/cpu/quantized_run.h"
+
+namespace berth::cpu {
+
+class QuantizedImage {
+ public:
+  static constexpr int64_t kMostRuns = 16;
+
+  /// Whether tiles can read this convolution's input so, and it is worth it. Looks at sizes and strides alone.
+  static bool fits(const QuantizedJob& job);
+
+  /// REQUIRES: fits(job)
+  explicit QuantizedImage(const QuantizedJob& job);
+
+  /// Lines of the result that are computed together, at most.
+  int64_t lines_at_once() const { return lines_; }
+  /// What bring() needs of a thread, at most: a larger image does not need less. Without padding.
+  size_t bytes() const;
+
+  /// Brings what `count` lines of the result from `first` on see, of one image of the batch, to `memory`, aligned to 64
+  /// bytes; `zero` is what padding holds. Returns where the lines begin: those of line i of the result at stride() * i,
+  /// and then every dilation().
+  const uint8_t* const* bring(const QuantizedJob& job, int64_t first, int64_t count, uint8_t zero,
+                              uint8_t* memory) const;
+
+  int64_t runs() const { return down_.kernel; }
+  int64_t run_bytes() const { return across_.kernel * channels_; }
+  int64_t stride() const { return down_.stride; }
+  int64_t dilation() const { return down_.dilation; }
+  /// Bytes from a pixel of the result to the next.
+  int64_t step() const { return across_.stride * channels_; }
+
+ private:
+  int64_t seen(int64_t lines) const { return (lines - 1) * down_.stride + (down_.kernel - 1) * down_.dilation + 1; }
+  int64_t pointer_bytes() const;
+  bool copies() const { return across_.padding > 0; }
+  void copy_line(const uint8_t* from, uint8_t zero, uint8_t* to) const;
+
+  portable::Convolution::Axis down_, across_;
+  int64_t channels_;
+  int64_t columns_;     // that a line of the result sees, padding included
+  int64_t line_bytes_;  // of a copied line
+  int64_t lines_;
+};
+
+}  // namespace berth::cpu
