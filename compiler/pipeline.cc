@@ -5,6 +5,7 @@
 #include "compiler/fuse/fuse.h"
 #include "compiler/fuse/fuse_lstm_loops.h"
 #include "compiler/passes/check_elements.h"
+#include "compiler/passes/dce.h"
 #include "compiler/passes/sink_constants.h"
 #include "compiler/placement/assign.h"
 #include "compiler/placement/compile_delegates.h"
@@ -59,6 +60,8 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
     all.push_back({"fuse_lstm_loops", [&options](ir::Module& module, const passes::Options& how) {
                      return fuse_loops(module, options, how);
                    }});
+    // What made the gates in another order is not to be computed in a delegate.
+    all.push_back({"dce", passes::dce});
   }
   append(placement::placement_passes(options));
   // What may be fused is what one delegate holds.

@@ -63,6 +63,22 @@ TEST(Symbols, OnlySymbolsThatAreNeededAreComputed) {
   )"));
 }
 
+TEST(Symbols, APermutationThatMovesNothingSetsSizes) {
+  const EmittedProgram emitted = program_of(R"(
+    symbol n in [1, 8]
+    method forward(%x: f32[1,n,4]) {
+      %a: f32[1,n,4] = aten::relu(%x)
+      %p: f32[n,1,4] = aten::permute_copy(%a, [1, 0, 2])
+      %y: f32[n,1,4] = aten::exp(%p)
+      return %y
+    })");
+  EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
+    aten::relu.out(v0, v1, v1)
+    executorch_prim::et_view.default(v1, [-1, 1, 4], v2)
+    aten::exp.out(v2, v7, v7)
+  )"));
+}
+
 // -1 would give five elements for an n of 1 and an m of 5.
 TEST(Symbols, AViewsSizeThatAnotherInputHasIsWritten) {
   const EmittedProgram emitted = program_of(R"(

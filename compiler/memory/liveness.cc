@@ -237,7 +237,7 @@ bool Analysis::reorders_nothing(const Node& node) const {
   const bool permutes = node.is(ir::OpId::permute_copy_out);
   const TensorType& from = method_.tensor(std::get<ValueId>(node.args[arg::reorder::self]));
   const TensorType& to = method_.tensor(node.results[0]);
-  if (from.dtype != to.dtype || !from.is_static() || !to.is_static()) return false;
+  if (from.dtype != to.dtype) return false;
   const auto same = [](size_t d) { return static_cast<int64_t>(d); };
   const auto source = [&](size_t d) {
     if (!permutes) return static_cast<int64_t>(d);
@@ -253,7 +253,8 @@ ViewReason Analysis::view_reason(const Node& node) const {
     const Home home = out_.aliases.homes[base].home;
     const bool kept = home == Home::kBuffer && !state_at(base).valid() && !is_input_buffer(base);
     const bool same_device = method_.tensor(base).device == method_.tensor(node.results[0]).device;
-    return kept && same_device && !returned_[node.results[0]] ? ViewReason::kView : ViewReason::kNotAView;
+    if (!kept || !same_device || returned_[node.results[0]]) return ViewReason::kNotAView;
+    return method_.tensor(base).is_static() ? ViewReason::kView : ViewReason::kSizesChange;
   }
   if (!node.op->is_reshape()) return ViewReason::kNotAView;
   const ValueId base = std::get<ValueId>(node.args[arg::view::self]);

@@ -203,6 +203,25 @@ TEST(Liveness, APermutationThatMovesNothingIsAViewOfComputedValuesOnly) {
   EXPECT_TRUE(a.share("e", "r"));
 }
 
+// The same at any size: an instruction sets the sizes. Two sizes that are open keep their order, whatever else moves.
+TEST(Liveness, APermutationOfOpenSizesThatMovesNothingIsAViewToo) {
+  const Analysed a(R"(
+    symbol n in [1, 8]
+    symbol m in [1, 8]
+    method forward(%x: f32[1,n,4], %w: f32[n,m]) {
+      %a: f32[1,n,4] = aten::relu(%x)
+      %p: f32[n,1,4] = aten::permute_copy(%a, [1, 0, 2])
+      %b: f32[n,m] = aten::relu(%w)
+      %q: f32[m,n] = aten::permute_copy(%b, [1, 0])
+      %c: f32[n,1,4] = aten::exp(%p)
+      %d: f32[m,n] = aten::exp(%q)
+      return %c, %d
+    })");
+  EXPECT_EQ(a.reason(1), "sizes-change");
+  EXPECT_TRUE(a.share("a", "p"));
+  EXPECT_EQ(a.reason(3), "not-a-view");
+}
+
 TEST(Liveness, StateIsWrittenBackAfterItsLastRead) {
   const EmittedProgram emitted = program_of(R"(
     state @count: f32[2] = dense<[1, 2]>

@@ -121,6 +121,8 @@ Reads reads_of(const typename Op::Args& args) {
 struct OpenSizes {
   ConvSpec conv;
   LinearSpec linear;
+  // Of the last call's input and result, while the engine is ready for them; of no dimension before.
+  portable::Sizes input, out;
 
   ConvSpec& of(const ConvSpec&) { return conv; }
   LinearSpec& of(const LinearSpec&) { return linear; }
@@ -285,15 +287,25 @@ Error run_rare_sizes(KernelContext& context, const typename Op::Args& args, cons
 // Gives the result its sizes, and has the engine get ready for them; sets `*ready` to whether it is.
 template <typename Op>
 Error take_sizes(KernelContext& context, const typename Op::Args& args, State& state, bool* ready) {
+  OpenSizes& open = *state.open;
+  const bool same = args.input.sizes() == open.input.span() && args.out.sizes() == open.out.span() &&
+                    (args.residual == nullptr || args.residual->sizes() == open.out.span());
+  *ready = same;
+  if (same) return Error::kOk;
+  open.input.rank = open.out.rank = 0;
   BERTH_RETURN_IF_ERROR(Op::resize(context, args, state.weight));
   typename Op::Spec spec;
   const Fit fit = Op::read(args, state.weight, &spec);
   if (fit == Fit::kWrong) return context.fail(Error::kInvalidArgument, "the sizes of its tensors do not fit");
-  typename Op::Spec& last = state.open->of(spec);
+  typename Op::Spec& last = open.of(spec);
   *ready = fit == Fit::kTaken;
-  if (!*ready || std::memcmp(&spec, &last, sizeof(spec)) == 0) return Error::kOk;
-  *ready = state.engine->resize(spec);
-  if (*ready) last = spec;
+  if (*ready && std::memcmp(&spec, &last, sizeof(spec)) != 0) {
+    *ready = state.engine->resize(spec);
+    if (*ready) last = spec;
+  }
+  if (!*ready) return Error::kOk;
+  open.input = portable::sizes_of(args.input);
+  open.out = portable::sizes_of(args.out);
   return Error::kOk;
 }
 

@@ -144,10 +144,11 @@ class TileKind final : public EngineKind {
 };
 
 // The strides are those of the dense weight.
-std::unique_ptr<EngineKind> kind_of(TileJob& job, int64_t column_from, int64_t depth_from, DType type = DType::kF32) {
+std::unique_ptr<EngineKind> kind_of(TileJob& job, bool open, int64_t column_from, int64_t depth_from,
+                                    DType type = DType::kF32) {
   const TileFunctions functions = type == DType::kF16 ? half_functions() : tile_functions();
   if (functions.lanes == 0) return nullptr;
-  cut_into_tiles(functions, &job);
+  open ? cut_open_into_tiles(functions, &job) : cut_into_tiles(functions, &job);
   set_strides(&job);
   return std::make_unique<TileKind>(job, functions, panel_layout(job, column_from, depth_from), type);
 }
@@ -207,7 +208,7 @@ std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
   if (!spec.channels_last()) return nullptr;
   TileJob job = tile_job(spec);
-  return kind_of(job, job.depth * job.taps(), job.taps());
+  return kind_of(job, spec.open != 0, job.depth * job.taps(), job.taps());
 }
 
 std::unique_ptr<Engine> panel_engine(const ConvSpec& spec, int64_t panel_columns) {
@@ -224,19 +225,19 @@ std::unique_ptr<Engine> panel_engine(const ConvSpec& spec, int64_t panel_columns
 
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int) {
   TileJob job = tile_job(spec);
-  return kind_of(job, 1, spec.columns);
+  return kind_of(job, spec.open != 0, 1, spec.columns);
 }
 
 std::unique_ptr<EngineKind> f16_tile_kind(const ConvSpec& spec) {
   const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
   if (spec.transposed != 0 || depthwise || !spec.channels_last()) return nullptr;
   TileJob job = tile_job(spec);
-  return job.is_plain() ? kind_of(job, job.depth, 1, DType::kF16) : nullptr;
+  return job.is_plain() ? kind_of(job, spec.open != 0, job.depth, 1, DType::kF16) : nullptr;
 }
 
 std::unique_ptr<EngineKind> f16_tile_kind(const LinearSpec& spec) {
   TileJob job = tile_job(spec);
-  return kind_of(job, 1, spec.columns, DType::kF16);
+  return kind_of(job, spec.open != 0, 1, spec.columns, DType::kF16);
 }
 
 }  // namespace berth::cpu

@@ -78,6 +78,8 @@ TileFunctions tile_functions();
 
 /// Divides the result into panels of columns and strips of pixels, to minimise the estimated time of these functions.
 void cut_into_tiles(const TileFunctions& functions, TileJob* job);
+/// The same where sizes are open and `*job` has the largest: panels that are near the best at all sizes.
+void cut_open_into_tiles(const TileFunctions& functions, TileJob* job);
 /// The same where the panels stay as they are, for a result of other sizes.
 void cut_panels_into_tiles(const TileFunctions& functions, TileJob* job);
 /// Divides only the pixels into strips; the panels are set.

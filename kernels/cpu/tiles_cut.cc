@@ -13,6 +13,8 @@ constexpr int64_t kNearFloats = 8 * 1024;
 // What the processor does at best, measured with AVX-512 on Zen 5: two products of registers or two loads in a cycle,
 // and a register of weights from the second-level cache in the time of 5.4 products.
 constexpr double kFarRegister = 5.4;
+// Of a tile, on any processor.
+constexpr int64_t kMostVectors = 4;
 // Storing a register, and beginning and ending a tile.
 constexpr double kStore = 2;
 constexpr double kTile = 60;
@@ -64,6 +66,15 @@ void try_shapes(const TileFunctions& functions, TileJob* tried, double* best, Ti
   }
 }
 
+// Half as many images, rows and columns.
+void halve(TileJob* job) {
+  job->batch = std::max<int64_t>(1, job->batch / 2);
+  for (int i = 0; i < 2; ++i) {
+    job->in[i] = std::max<int64_t>(1, job->in[i] / 2);
+    job->out[i] = std::max<int64_t>(1, job->out[i] / 2);
+  }
+}
+
 }  // namespace
 
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job) {
@@ -87,6 +98,32 @@ void cut_into_tiles(const TileFunctions& functions, TileJob* job) {
     cut_columns(functions, vectors, &tried);
     try_shapes(functions, &tried, &best, job);
   }
+}
+
+void cut_open_into_tiles(const TileFunctions& functions, TileJob* job) {
+  // Panels of 1 to max_vectors registers, and how much longer they take than the best, at the largest sizes and at
+  // smaller and smaller ones.
+  double lost[kMostVectors + 1] = {};
+  const int64_t most = std::clamp<int64_t>(functions.max_vectors, 1, kMostVectors);
+  for (TileJob sizes = *job;; halve(&sizes)) {
+    double time[kMostVectors + 1] = {};
+    for (int64_t vectors = 1; vectors <= most; ++vectors) {
+      TileJob tried = sizes, cut = sizes;
+      cut_columns(functions, vectors, &tried);
+      time[vectors] = std::numeric_limits<double>::infinity();
+      try_shapes(functions, &tried, &time[vectors], &cut);
+    }
+    const double best = *std::min_element(time + 1, time + most + 1);
+    for (int64_t vectors = 1; vectors <= most; ++vectors) lost[vectors] += time[vectors] / best;
+    if (sizes.pixels() == 1) break;
+  }
+  int64_t chosen = most;
+  for (int64_t vectors = most; vectors > 0; --vectors) {
+    // Wider panels read less of the input.
+    if (lost[vectors] < 0.99 * lost[chosen]) chosen = vectors;
+  }
+  cut_columns(functions, chosen, job);
+  cut_panels_into_tiles(functions, job);
 }
 
 void cut_panels_into_tiles(const TileFunctions& functions, TileJob* job) {

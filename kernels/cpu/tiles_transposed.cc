@@ -104,7 +104,7 @@ std::vector<Part> parts_of(const ConvSpec& s, const TileFunctions& functions) {
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.job.taps() > b.job.taps(); });
   TileJob cut = parts[0].job;
-  cut_into_tiles(functions, &cut);
+  s.open != 0 ? cut_open_into_tiles(functions, &cut) : cut_into_tiles(functions, &cut);
   const int64_t tap = cut.groups * cut.panels * cut.depth * cut.panel_columns;
   for (Part& part : parts) {
     TileJob& job = part.job;
