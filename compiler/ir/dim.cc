@@ -7,6 +7,8 @@ namespace berth::ir {
 namespace {
 
 constexpr int64_t kLimit = int64_t{1} << 62;
+// Divisors that are joined stay below it, and so do their product and what is added.
+constexpr int64_t kLargestJoined = int64_t{1} << 30;
 
 int64_t saturate(__int128 x) {
   if (x > kLimit) return kLimit;
@@ -131,6 +133,21 @@ Dim Symbols::floor_div(Dim a, Dim b) {
     if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
       const int64_t whole = ir::floor_div(left.b.value, b.value);
       if (whole != 0) return add(floor_div(add(left.a, Dim(left.b.value - whole * b.value)), b), Dim(whole));
+    }
+    // x * c / b is x / (b / c) where that is whole, and (x / c + d) / b is (x + d * c) / (c * b): halving twice is
+    // dividing by 4, in whatever way a model says it.
+    if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value > 0 && b.value % left.b.value == 0) {
+      return floor_div(left.a, Dim(b.value / left.b.value));
+    }
+    const bool added = left.kind == SymbolKind::kAdd && left.b.is_constant();
+    const Dim inner = added ? left.a : a;
+    if (!inner.is_constant() && b.value > 0) {
+      const Symbol quotient = symbols_[inner.symbol];
+      const bool divided = quotient.kind == SymbolKind::kFloorDiv && quotient.b.is_constant() && quotient.b.value > 0;
+      if (divided && quotient.b.value < kLargestJoined && b.value < kLargestJoined) {
+        const Dim shift = added ? Dim(left.b.value * quotient.b.value) : Dim(0);
+        return floor_div(add(quotient.a, shift), Dim(quotient.b.value * b.value));
+      }
     }
   }
   const int64_t corners[] = {ir::floor_div(lower(a), lower(b)), ir::floor_div(lower(a), upper(b)),

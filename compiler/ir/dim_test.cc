@@ -29,6 +29,12 @@ TEST_F(DimTest, EqualSizesMeetHoweverTheyAreWritten) {
   EXPECT_EQ(symbols_.floor_div(symbols_.mul(n_, 6), 3), symbols_.mul(n_, 2));
   // Windows of 2 over n: (n - 2) / 2 + 1 is n / 2.
   EXPECT_EQ(symbols_.add(symbols_.floor_div(symbols_.add(n_, -2), 2), 1), symbols_.floor_div(n_, 2));
+  // Halved twice, as three convolutions of stride 2 or one of stride 8 would.
+  const auto halved = [&](Dim d) { return symbols_.floor_div(symbols_.add(d, 1), 2); };
+  EXPECT_EQ(halved(halved(halved(n_))), symbols_.floor_div(symbols_.add(n_, 7), 8));
+  EXPECT_EQ(symbols_.floor_div(symbols_.add(symbols_.floor_div(n_, 2), -5), 3),
+            symbols_.floor_div(symbols_.add(n_, -10), 6));
+  EXPECT_EQ(symbols_.floor_div(symbols_.mul(n_, 2), 4), symbols_.floor_div(n_, 2));
   EXPECT_EQ(symbols_.max(n_, 1), n_);
   EXPECT_EQ(symbols_.min(m_, 9), m_);
 }
