@@ -5,6 +5,7 @@
 #include "compiler/fuse/channels_last.h"
 #include "compiler/fuse/conv1d_to_2d.h"
 #include "compiler/fuse/expand_batch_norms.h"
+#include "compiler/fuse/expand_transposed.h"
 #include "compiler/fuse/fuse_activations.h"
 #include "compiler/fuse/fuse_attention.h"
 #include "compiler/fuse/fuse_dynamic_quantize.h"
@@ -52,7 +53,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
                         }};
   };
   return {
-      // First: what reads moved numbers may read moved bytes.
+      // Before quantisation is moved: it makes moves.
+      pass("expand_transposed", expand_transposed),
+      // Early: what reads moved numbers may read moved bytes.
       pass("move_quantization", move_quantization),
       pass("fuse_dynamic_quantize", fuse_dynamic_quantize),
       // What was moved or rounded in another way must not count as a reader.

@@ -1,5 +1,6 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
+//     expand_transposed     transposed convolutions of bytes as convolutions of one tap
 //     move_quantization     moves of bytes where numbers that they stand for were moved
 //     fuse_dynamic_quantize a tensor's range, and its bytes for that
 //     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
