@@ -1,7 +1,7 @@
 // The nested program: the payload of a delegate that Berth compiled (backends berth.cpu, berth.sim, berth.cuda).
 //
 //     offset  0   8 bytes   "BerthNst"
-//             8   u32       version, 1 or 2
+//             8   u32       version, 1 to 3
 //            12   u32       bytes of this header, 32
 //            16   u64       bytes of the program that follows
 //            24   u64       0
@@ -9,7 +9,8 @@
 //
 // All numbers are little-endian. In the method:
 //   inputs and outputs   the arguments of the delegate's call, in order. Inputs are not planned; neither are outputs in
-//                        version 1
+//                        version 1. Since version 3 one value may be an input and an output: the call gives both the same
+//                        address, and the program changes what is there (docs/decisions/0020-caches-in-place.md)
 //   arena 1              the scratch: the last argument of the call, a tensor of bytes. In version 1 the only arena
 //   arena 2 + k          since version 2: the bytes of output k. If output k is planned, it lies at offset 0 and is as
 //                        large as the arena; if not, the arena has 0 bytes. Other tensors may be planned into the same
@@ -32,6 +33,8 @@ namespace berth::format {
 constexpr uint32_t kNestedVersion = 1;
 /// Outputs are used as scratch until they are first written.
 constexpr uint32_t kNestedOutputScratchVersion = 2;
+/// Inputs are changed in place: they are outputs, too.
+constexpr uint32_t kNestedInPlaceVersion = 3;
 constexpr size_t kNestedHeaderSize = 32;
 constexpr const char* kNestedMethodName = "delegate";
 

@@ -14,7 +14,11 @@ namespace {
 class Verifier {
  public:
   Verifier(const fb::ExecutionPlan& plan, uint32_t version, Span<uint8_t> ports, Report* report)
-      : plan_(plan), output_scratch_(version >= kNestedOutputScratchVersion), ports_(ports), report_(report) {}
+      : plan_(plan),
+        output_scratch_(version >= kNestedOutputScratchVersion),
+        in_place_(version >= kNestedInPlaceVersion),
+        ports_(ports),
+        report_(report) {}
 
   Error verify() {
     BERTH_RETURN_IF_ERROR(verify_whole());
@@ -85,8 +89,9 @@ class Verifier {
       }
       if (port == kNestedOutput) BERTH_RETURN_IF_ERROR(verify_output(i, tensor));
       uint8_t& seen = ports_[static_cast<uint32_t>(value)];
-      if (seen != 0) return fail(what, i, "value %d is an input or output already", value);
-      seen = port;
+      const bool in_place = in_place_ && port == kNestedOutput && seen == kNestedInput;
+      if (seen != 0 && !in_place) return fail(what, i, "value %d is an input or output already", value);
+      seen = static_cast<uint8_t>(seen | port);
     }
     return Error::kOk;
   }
@@ -109,6 +114,7 @@ class Verifier {
 
   const fb::ExecutionPlan& plan_;
   const bool output_scratch_;
+  const bool in_place_;
   const Span<uint8_t> ports_;
   Report* const report_;
 };

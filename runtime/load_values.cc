@@ -197,7 +197,12 @@ Error MethodLoader::lay_out_ports(MethodData& data, const flatbuffers::Vector<in
     port.tensor = &data.values[value].tensor();
     const fb::Tensor& tensor = *format::tensor_at(plan_, value);
     port.planned = format::storage_of(tensor) != Storage::kNone;
-    if (!port.planned) data.flags_of(*port.tensor) |= flags;
+    if (port.planned) continue;
+    uint8_t& known = data.flags_of(*port.tensor);
+    const bool is_output = (flags & kCallerInputTensor) == 0;
+    const bool is_fixed = port.tensor->dynamism() == ShapeDynamism::kStatic;
+    if (is_output && is_fixed && (known & kCallerInputTensor) != 0) known |= kChangedTensor;
+    known |= flags;
   }
   return Error::kOk;
 }

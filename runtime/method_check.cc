@@ -62,7 +62,7 @@ struct Check {
     if (resizes && (flags & kViewTensor) != 0) {
       return fail(Error::kInvalidProgram, "argument %zu is written but is the output of a view", argument);
     }
-    if (resizes && (flags & kCallerInputTensor) != 0) {
+    if (resizes && (flags & (kCallerInputTensor | kChangedTensor)) == kCallerInputTensor) {
       return fail(Error::kInvalidProgram, "argument %zu is written but is an input in the caller's memory", argument);
     }
     return has_memory(tensor, argument, parameter.written, unplaced);

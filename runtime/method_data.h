@@ -85,6 +85,7 @@ enum TensorFlags : uint8_t {
   kCallerInputTensor = 4,  // an input in the caller's memory, as large as the sizes that were set
   kCallerTensor = 8,       // the caller sets its memory after the load, or never if the method is only measured
   kDeferredTensor = 16,    // with kCallerTensor: it is in a deferred arena (Method::set_planned_buffer)
+  kChangedTensor = 64,     // with kCallerInputTensor: of fixed sizes, and an output as well, so it may be written
   kRowTensor = 32,         // as kViewTensor, but a row that instructions write; null when a run begins
 };
 

@@ -135,8 +135,14 @@ class Checker {
     return Error::kOk;
   }
 
+  /// Whether a kernel may not write the value. What is an output as well is changed in place.
+  bool is_only_read(int32_t value) const {
+    const uint8_t kinds = kinds_of(value);
+    return (kinds & kView) != 0 || (kinds & (kInput | kOutput)) == kInput;
+  }
+
   Error check_written(int32_t value, size_t index) {
-    if ((kinds_of(value) & (kInput | kView)) != 0) {
+    if (is_only_read(value)) {
       return fail(index, "value %d, an input or a view, is written", value);
     }
     const bool known = value >= 0 && static_cast<size_t>(value) < kinds_.size();
@@ -144,7 +150,7 @@ class Checker {
     const fb::TensorList* list = entry == nullptr ? nullptr : entry->val_as_TensorList();
     const auto* items = list == nullptr ? nullptr : list->items();
     for (flatbuffers::uoffset_t i = 0; i < length(items); ++i) {
-      if ((kinds_of(items->Get(i)) & (kInput | kView)) == 0) continue;
+      if (!is_only_read(items->Get(i))) continue;
       return fail(index, "value %d, an input or a view, is written", items->Get(i));
     }
     return Error::kOk;

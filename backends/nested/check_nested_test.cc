@@ -236,6 +236,23 @@ TEST_F(CheckNestedTest, AnOldPayloadHasNoArenaButItsScratch) {
   EXPECT_EQ(measure(nested_add_relu()), Error::kOk) << "a new one needs none: " << report_.message;
 }
 
+// x + w in x's own bytes.
+TEST_F(CheckNestedTest, AnInputIsChangedInPlaceOnlyWhereItIsAnOutput) {
+  ProgramDesc program = nested_add_relu();
+  auto& method = program.methods[0];
+  method.instructions = {KernelCallDesc{0, {0, 1, 2, 0, 0}}};
+  method.outputs = {0};
+  version_ = format::kNestedInPlaceVersion;
+  EXPECT_EQ(measure(program), Error::kOk) << report_.place << ": " << report_.message;
+  version_ = format::kNestedOutputScratchVersion;
+  EXPECT_EQ(measure(program), Error::kInvalidProgram);
+  EXPECT_STREQ(report_.place, "nested program outputs[0]");
+  version_ = format::kNestedInPlaceVersion;
+  method.outputs = {4};
+  EXPECT_EQ(measure(program), Error::kInvalidProgram);
+  EXPECT_NE(std::string(report_.message).find("an input or a view, is written"), std::string::npos) << report_.message;
+}
+
 TEST_F(CheckNestedTest, AValueInAResultReadAfterTheResultIsRefused) {
   ProgramDesc program = testing::nested_with_output_scratch();
   ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;

@@ -116,6 +116,7 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   BERTH_ASSIGN_OR_RETURN(Method loaded, program->load_method(format::kNestedMethodName,
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
+  find_changed_inputs();
   BERTH_RETURN_IF_ERROR(check_tensors(load.args, report));
   if (backend.records()) reserve_recordings(load.args);
   return Error::kOk;
@@ -131,6 +132,16 @@ Error NestedDelegate::find_arenas(std::vector<Span<uint8_t>>* arenas) {
     if (a > 0) output_scratch[a - 1] = {static_cast<size_t>(bytes), meta.memory_planned_buffer_alignment(a), nullptr};
   }
   return Error::kOk;
+}
+
+// Since version 3 of nested programs a value may be both.
+void NestedDelegate::find_changed_inputs() {
+  changed_input.assign(outputs, kNoInput);
+  for (size_t k = 0; k < outputs; ++k) {
+    for (size_t i = 0; i < inputs; ++i) {
+      if (&inner_port(i) == &inner_port(inputs + k)) changed_input[k] = i;
+    }
+  }
 }
 
 void NestedDelegate::prefault(void* delegate, Span<const uint8_t> constant) {
@@ -159,11 +170,31 @@ Error NestedDelegate::check_tensors(Span<EValue* const> args, format::Report* re
       if (address % output_scratch[i - inputs].alignment != 0)
         wrong = "its address is not aligned for its use as scratch";
     }
+    if (wrong == nullptr && output) {
+      const size_t changed = changed_input[i - inputs];
+      const void* const address = args[i]->tensor().raw();
+      if (changed != kNoInput && address != args[changed]->tensor().raw())
+        wrong = "it is elsewhere than the input that the delegate changes in place";
+      if (changed == kNoInput && lies_over_input(args, i)) wrong = "it lies over an input, which is read after it";
+    }
     if (wrong == nullptr) continue;
     return format::fail(report, Error::kInvalidProgram, "delegate call", "argument %zu does not match %s %zu: %s", i,
                         output ? "output" : "input", output ? i - inputs : i, wrong);
   }
   return Error::kOk;
+}
+
+bool NestedDelegate::lies_over_input(Span<EValue* const> args, size_t output) const {
+  const Tensor& written = args[output]->tensor();
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(written.raw());
+  const size_t bytes = capacity_bytes(written);
+  if (begin == 0 || bytes == 0) return false;
+  for (size_t i = 0; i < inputs; ++i) {
+    const Tensor& read = args[i]->tensor();
+    const uintptr_t at = reinterpret_cast<uintptr_t>(read.raw());
+    if (at != 0 && at < begin + bytes && begin < at + capacity_bytes(read)) return true;
+  }
+  return false;
 }
 
 const Tensor& NestedDelegate::inner_port(size_t index) const {
@@ -225,6 +256,9 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
                     error == Error::kInvalidArgument ? "are not memory of" : "cannot be used on", to_text(device).text);
       }
     }
+    if (output && changed_input[i - inputs] != kNoInput && data != inner_port(i).raw())
+      return fail(context, Error::kInvalidArgument,
+                  "argument %zu is elsewhere than input %zu, which is changed in place", i, changed_input[i - inputs]);
     const Error error =
         output ? give_output(i - inputs, data, bytes) : method->set_input(i, data, tensor.sizes(), tensor.dtype());
     if (error != Error::kOk) return fail(context, error, "argument %zu: %s", i, method->last_report().message);
@@ -237,6 +271,7 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
 
 // An unchanged address costs a comparison; a new one, a walk over the inner method's tensors.
 Error NestedDelegate::give_output(size_t index, void* data, size_t bytes) {
+  if (changed_input[index] != kNoInput) return Error::kOk;
   OutputScratch& result = output_scratch[index];
   if (result.bytes == 0) return method->set_output_data_ptr(index, data, bytes);
   if (result.address == data && data != nullptr && bytes >= result.bytes) return Error::kOk;

@@ -30,6 +30,9 @@ struct OutputScratch {
   void* address = nullptr;  // the arena's current address
 };
 
+/// The input that output is, too: the program changes it in place. kNoInput: the output is memory of its own.
+constexpr size_t kNoInput = SIZE_MAX;
+
 /// Lives in the outer method's memory, followed by the inner method's.
 struct NestedDelegate {
   NestedDelegate(NestedBackend& of, Span<const uint8_t> file, uint32_t nested_version, const DelegateSource& source,
@@ -70,6 +73,7 @@ struct NestedDelegate {
   MemoryVisitor read = {nullptr, nullptr};
   uint64_t read_bytes = 0;
   std::vector<OutputScratch> output_scratch;  // of each output
+  std::vector<size_t> changed_input;          // of each output: the input that it is, or kNoInput
   std::vector<EValue*> planned_args;          // DelegateLoad::args, where runs are recorded
   Recordings recordings;
   std::vector<uint64_t> arguments;  // the key of this call (recordings.h)
@@ -87,6 +91,9 @@ struct NestedDelegate {
   Error check_tensors(Span<EValue* const> args, format::Report* report) const;
   // Sets `arenas` to those of the inner method; outputs used as scratch have no address yet, and the scratch is set later.
   Error find_arenas(std::vector<Span<uint8_t>>* arenas);
+  void find_changed_inputs();
+  // Whether output `output` of the call, which is an argument's index, shares bytes with an input.
+  bool lies_over_input(Span<EValue* const> args, size_t output) const;
   Error give_output(size_t index, void* data, size_t bytes);
   // The first input that overlaps an output used as scratch, and so would be overwritten before it is read; SIZE_MAX
   // when there is none.

@@ -59,7 +59,9 @@ Expected<Nested> emit_nested(const memory::DelegatePlan& delegate, const EmitOpt
   nested.instructions = static_cast<int64_t>(emitted.desc.instructions.size());
   nested.live_ranges = live_ranges(plan, emitted);
   program.methods.push_back(std::move(emitted.desc));
-  const uint32_t version = plan.model.arenas.size() > 1 ? format::kNestedOutputScratchVersion : format::kNestedVersion;
+  const uint32_t version = delegate.state_ports > 0       ? format::kNestedInPlaceVersion
+                           : plan.model.arenas.size() > 1 ? format::kNestedOutputScratchVersion
+                                                          : format::kNestedVersion;
   BERTH_ASSIGN_OR_RETURN(nested.payload, with_header(program, version));
   return nested;
 }

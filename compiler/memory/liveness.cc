@@ -6,6 +6,7 @@
 #include "base/math.h"
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/memory/delegate_state.h"
 #include "compiler/memory/liveness_analysis.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/state_in_place.h"
@@ -87,6 +88,9 @@ Expected<Liveness> Analysis::run() {
     if (value.kind == ir::ValueKind::kConstant) out_.aliases.homes[v] = {Home::kConstant, {}, value.constant};
   }
   find_outputs();
+  for (const StateLink& link : find_state_links(method_, options_.state_ports)) {
+    out_.aliases.stands_for[link.value] = link.input;
+  }
   for (const ValueId input : method_.body.inputs) BERTH_TRY(make_buffer(input, 0));
   BERTH_TRY(visit(method_.body));
   BERTH_TRY(finish_outputs());
@@ -348,6 +352,27 @@ Status Analysis::check_kept_state(const Node& node, const std::string& where) co
   if (is_state) return Done{};
   return fault(where, "the delegate keeps " + std::to_string(bytes) +
                           " bytes of state, and its last input is not state of that size");
+}
+
+Status Analysis::check_state_ports() const {
+  for (const NodeId id : method_.nodes.ids()) {
+    const Node& node = method_.node(id);
+    if (!node.is(OpId::delegate) || out_.steps.nodes[id] < 0) continue;
+    const auto& inputs = std::get<ir::ValueList>(node.args[arg::delegate::inputs]);
+    for (const StatePort& port : find_state_ports(module_, method_, id, options_)) {
+      const size_t input = static_cast<size_t>(port.input);
+      const size_t result = static_cast<size_t>(port.result);
+      if (input >= inputs.size() || result >= node.results.size()) continue;  // the check of the file says so
+      const ValueHome& home = out_.aliases.homes[inputs[input]];
+      const ValueHome& next = out_.aliases.homes[node.results[result]];
+      if (home.home == Home::kBuffer && next.is(home.buffer)) continue;
+      return fault("delegate @" + module_.delegates[node.delegate].name,
+                   "it was compiled to change input " + std::to_string(input) +
+                       " in place, which here is not state that result " + std::to_string(result) +
+                       " replaces and nothing else reads; compile it from the model");
+    }
+  }
+  return Done{};
 }
 
 void Analysis::make_view(ValueId base, ValueId result) {

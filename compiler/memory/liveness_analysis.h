@@ -52,6 +52,8 @@ class Analysis {
   void make_view(ir::ValueId base, ir::ValueId result);
   Status check_kept_state(const ir::Node& node, const std::string& where) const;
   Status visit_delegate(ir::NodeId id, const std::string& where);
+  /// A call that was planned or compiled to change state in place finds it there.
+  Status check_state_ports() const;
   Status visit_state(const ir::Node& node, const std::string& where);
 
   // Branches and loops (liveness_regions.cc).

@@ -49,11 +49,12 @@ Status Analysis::finish_outputs() {
     }
   }
   if (options_.allows_in_place()) {
-    StateInPlace in_place = compute_state_in_place(module_, method_, options_.in_place_set, out_);
+    StateInPlace in_place = compute_state_in_place(module_, method_, options_, out_);
     out_.aliases.homes = std::move(in_place.homes);
     out_.aliases.state_updates = std::move(in_place.updates);
     out_.copies.write_backs = std::move(in_place.write_backs);
   }
+  BERTH_TRY(check_state_ports());
   return save_what_write_backs_change();
 }
 

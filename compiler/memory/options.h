@@ -19,6 +19,13 @@ namespace berth::memory {
 /// Whether an input or an output of a method is memory of the caller's. May be empty: none is.
 using CallersMemory = std::function<bool(const ir::Method& method, ir::ValueId port)>;
 
+/// Input `input` of a delegate's call, the old value of a state, and result `result`, the new one, which lies in its
+/// bytes.
+struct StatePort {
+  int32_t input = 0;
+  int32_t result = 0;
+};
+
 struct MemoryOptions {
   packing::Planner planner = packing::Planner::kBest;
   /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
@@ -42,6 +49,9 @@ struct MemoryOptions {
   /// Of each output that is the caller's: whether what dies before it is made may lie in its bytes (output_scratch.h).
   /// May be empty.
   std::vector<bool> scratch_outputs;
+  /// Of the method of a region: inputs that hold state, and the outputs that replace it in the same bytes
+  /// (delegate_state.h). May be empty.
+  std::vector<StatePort> state_ports;
   /// Named pieces of devices' memory, in order of preference (banks.h). Empty: every device has one arena.
   std::vector<MemoryBank> banks;
   /// Only whether the banks can hold everything, with a bounded effort (BankOptions::trial).

@@ -6,6 +6,7 @@
 #include "base/backend_facts.h"
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/memory/delegate_state.h"
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
 
@@ -94,6 +95,7 @@ MemoryOptions region_options(const MemoryOptions& options, int64_t alignment) {
   region.alignments.host = alignment;
   region.plan_inputs_and_outputs = false;
   region.callers = nullptr;
+  region.state_ports.clear();
   region.banks.clear();
   region.bank_of = nullptr;
   return region;
@@ -142,8 +144,10 @@ Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method&
   const int64_t alignment = alignments_of(module, method, options.alignments).of(device);
   std::vector<bool> usable;
   if (options.output_scratch) usable = results_usable_as_scratch(method, node, options.callers);
-  BERTH_ASSIGN_OR_RETURN(RegionPlan region,
-                         plan_region(plan.region.module, region_options(options, alignment), std::move(usable)));
+  MemoryOptions region_own = region_options(options, alignment);
+  region_own.state_ports = find_state_ports(module, method, call, options);
+  plan.state_ports = region_own.state_ports.size();
+  BERTH_ASSIGN_OR_RETURN(RegionPlan region, plan_region(plan.region.module, std::move(region_own), std::move(usable)));
   plan.plan = std::move(region.plan);
   plan.own_scratch_bytes = region.own_scratch;
   BERTH_ASSIGN_OR_RETURN(plan.scratch_bytes, scratch_tensor_bytes(scratch_of(plan.plan)));

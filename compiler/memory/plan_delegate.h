@@ -21,6 +21,8 @@ struct DelegatePlan {
   int64_t scratch_bytes = 0;
   /// What the scratch would take if nothing lay in the bytes of results.
   int64_t own_scratch_bytes = 0;
+  /// How many inputs it changes in place, as they are state (delegate_state.h).
+  size_t state_ports = 0;
 };
 
 /// What addresses in the method's arenas are multiples of: `least`, and what the backends of the delegates that it calls

@@ -34,9 +34,17 @@ class ReuseRemarks {
 
   const std::string& state_name(ir::StateId state) const { return module_.states[state].name; }
 
-  /// Of a result behind the first, which takes no argument's bytes.
+  const StateUpdate* update_of(ValueId value) const {
+    for (const StateUpdate& update : model_.aliases.state_updates) {
+      if (update.value == value) return &update;
+    }
+    return nullptr;
+  }
+
+  /// Of a result behind the first, which takes no argument's bytes but a state's.
   std::string other_verdict(ir::NodeId id, ValueId result) const {
     if (is_elided(model_, plan_, id)) return "part in place";
+    if (const StateUpdate* update = update_of(result)) return "reuse state @" + state_name(update->state);
     const bool nowhere = model_.aliases.homes[result].home == Home::kNowhere;
     return std::string("keep: ") + to_string(nowhere ? ReuseReason::kNotInArena : ReuseReason::kNever);
   }
@@ -46,9 +54,7 @@ class ReuseRemarks {
     if (is_view(model_.aliases.reasons[id])) return "view " + name(std::get<ValueId>(node.args[arg::view::self]));
     if (is_elided(model_, plan_, id))
       return node.op->view == ir::ViewKind::kConcat ? "parts in place" : "part in place";
-    for (const StateUpdate& update : model_.aliases.state_updates) {
-      if (update.value == node.results[0]) return "reuse state @" + state_name(update.state);
-    }
+    if (const StateUpdate* update = update_of(node.results[0])) return "reuse state @" + state_name(update->state);
     std::string refusals;
     bool candidate_left = model_.candidates.sub_buffers[id].valid();
     for (const ReuseRemark* remark : answers_[id]) {

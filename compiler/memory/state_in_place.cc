@@ -1,7 +1,10 @@
 #include "compiler/memory/state_in_place.h"
 
 #include <algorithm>
+#include <map>
 
+#include "compiler/ir/arguments.h"
+#include "compiler/memory/delegate_state.h"
 #include "compiler/memory/in_place.h"
 #include "compiler/memory/liveness.h"
 
@@ -16,10 +19,10 @@ bool lies_in(const Aliases& aliases, ValueId value, BufferId buffer) { return al
 
 class StateFinder {
  public:
-  StateFinder(const ir::Module& module, const Method& method, const InPlaceSet& set, const Liveness& live)
+  StateFinder(const ir::Module& module, const Method& method, const MemoryOptions& options, const Liveness& live)
       : module_(module),
         method_(method),
-        set_(set),
+        options_(options),
         live_(live),
         aliases_(live.aliases),
         is_state_(live.buffers.are_states()),
@@ -43,7 +46,8 @@ class StateFinder {
     if (!first.valid() || method_.value(first).kind != ir::ValueKind::kNode) return false;
     const ir::NodeId id = method_.value(first).node;
     const Node& node = method_.node(id);
-    if (!in_body_[id] || !node.regions.empty()) return false;
+    const bool delegate = node.is(ir::OpId::delegate);
+    if (!in_body_[id] || (!node.regions.empty() && !delegate)) return false;
     const BufferId state = live_.buffers.states[write.state];
     const packing::Buffer& from = live_.buffers.all[home.buffer];
     const packing::Buffer& to = live_.buffers.all[state];
@@ -52,9 +56,12 @@ class StateFinder {
     const int64_t last_read = last_read_of(state);
     const int64_t step = live_.steps.nodes[id];
     if (last_read > step) return false;
-    const bool first_result = node.results[0] == first;
     ValueId base;
-    if (last_read == step && !(first_result && kernel_may_read(node, state, &base))) return false;
+    if (last_read == step) {
+      const bool may = delegate ? delegate_may_read(id, first, state, &base)
+                                : node.results[0] == first && kernel_may_read(node, state, &base);
+      if (!may) return false;
+    }
     for (ValueHome& its : aliases_.homes) {
       if (its.is(home.buffer)) its.buffer = state;
     }
@@ -77,29 +84,51 @@ class StateFinder {
     for (size_t k = 0; k < node.args.size(); ++k) {
       ir::for_each_value(node.args[k], [&](const ValueId& v) {
         if (!lies_in(aliases_, v, buffer)) return;
-        allowed = allowed && kernel_allows(module_, method_, node, static_cast<int32_t>(k), v, set_, aliases_) ==
-                                 ReuseReason::kReuse;
+        allowed = allowed && kernel_allows(module_, method_, node, static_cast<int32_t>(k), v, options_.in_place_set,
+                                           aliases_) == ReuseReason::kReuse;
         *base = v;
       });
     }
     return allowed;
   }
 
+  /// The same of the delegate that node `id` calls, of which `result` is made.
+  bool delegate_may_read(ir::NodeId id, ValueId result, BufferId buffer, ValueId* base) {
+    const auto found = ports_.find(id.index);
+    const std::vector<StatePort>& ports =
+        found != ports_.end()
+            ? found->second
+            : ports_.emplace(id.index, find_state_ports(module_, method_, id, options_)).first->second;
+    const Node& node = method_.node(id);
+    const auto& inputs = std::get<ir::ValueList>(node.args[arg::delegate::inputs]);
+    int reads = 0;
+    for (const ValueId input : inputs) reads += lies_in(aliases_, input, buffer) ? 1 : 0;
+    for (const StatePort& port : ports) {
+      const size_t input = static_cast<size_t>(port.input);
+      const size_t at = static_cast<size_t>(port.result);
+      if (input >= inputs.size() || at >= node.results.size() || node.results[at] != result) continue;
+      *base = inputs[input];
+      return reads == 1 && lies_in(aliases_, *base, buffer);
+    }
+    return false;
+  }
+
   const ir::Module& module_;
   const Method& method_;
-  const InPlaceSet& set_;
+  const MemoryOptions& options_;
   const Liveness& live_;
   Aliases aliases_;  // with the values that have moved so far
   const IdVector<BufferId, bool> is_state_;
   IdVector<ir::NodeId, bool> in_body_;
   std::vector<StateUpdate> updates_;
+  std::map<int32_t, std::vector<StatePort>> ports_;  // by the index of a node that calls a delegate
 };
 
 }  // namespace
 
-StateInPlace compute_state_in_place(const ir::Module& module, const Method& method, const InPlaceSet& set,
+StateInPlace compute_state_in_place(const ir::Module& module, const Method& method, const MemoryOptions& options,
                                     const Liveness& live) {
-  return StateFinder(module, method, set, live).run();
+  return StateFinder(module, method, options, live).run();
 }
 
 void drop_unused_buffers(Liveness* live) {

@@ -69,7 +69,7 @@ Error sweep_delegate(SweepState& state, const fb::DelegateCall& call) {
   }
   for (uint32_t i = results; i < count; ++i) {
     const int32_t v = call.args()->Get(i);
-    if (tensor_at(*graph.plan, v) != nullptr) BERTH_RETURN_IF_ERROR(check_result(state, nullptr, v));
+    if (tensor_at(*graph.plan, v) != nullptr) BERTH_RETURN_IF_ERROR(check_delegate_result(state, call, results, v));
   }
   return Error::kOk;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/backend_facts.h"
 #include "base/dtype.h"
 #include "base/result.h"
 #include "format/plan_check/relations.h"
@@ -26,15 +27,25 @@ bool is_recorded_in_place(PlanGraph& graph, int32_t value, int32_t base) {
   return recorded;
 }
 
-bool allows_in_place(PlanGraph& graph, const CallShape& shape, int32_t result, int32_t item) {
+/// Which arguments of a call its results may lie over.
+struct InPlaceRule {
+  const flatbuffers::Vector<int32_t>* args = nullptr;
+  uint32_t inputs = 0;
+  uint32_t listed = 0;        // of an operator: bit i says argument i
+  bool any_recorded = false;  // of a delegate: any that the file records
+
+  bool allows(uint32_t i) const { return any_recorded || (i < 32 && (listed >> i & 1) != 0); }
+};
+
+bool allows_in_place(PlanGraph& graph, const InPlaceRule& rule, int32_t result, int32_t item) {
   int32_t value = kNone;
-  if (!graph.spend(shape.inputs)) return false;
+  if (!graph.spend(rule.inputs)) return false;
   bool allowed = true;
-  for (uint32_t i = 0; i < shape.inputs; ++i) {
-    const bool listed = i < 32 && (shape.access->in_place >> i & 1) != 0;
-    const bool in_budget = for_each_tensor(graph, shape.args->Get(i), [&](int32_t read) {
+  for (uint32_t i = 0; i < rule.inputs; ++i) {
+    const bool listed = rule.allows(i);
+    const bool in_budget = for_each_tensor(graph, rule.args->Get(i), [&](int32_t read) {
       if (!names_item(graph, read, item)) return;
-      allowed = allowed && listed;
+      allowed = allowed && listed && (!rule.any_recorded || value == kNone);
       value = read;
     });
     if (!in_budget) return false;
@@ -54,7 +65,8 @@ bool allows_in_place(PlanGraph& graph, const CallShape& shape, int32_t result, i
   for (uint32_t d = 0; d < a.sizes()->size(); ++d) {
     if (a.sizes()->Get(d) != b.sizes()->Get(d) || a.dim_order()->Get(d) != b.dim_order()->Get(d)) return false;
   }
-  return graph.meta == nullptr || is_recorded_in_place(graph, result, value);
+  if (graph.meta == nullptr) return !rule.any_recorded;
+  return is_recorded_in_place(graph, result, value);
 }
 
 Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
@@ -69,9 +81,7 @@ Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
               describe_value(graph, graph.value[read], second, sizeof second));
 }
 
-}  // namespace
-
-Error check_result(SweepState& state, const CallShape* shape, int32_t value) {
+Error check_result(SweepState& state, const InPlaceRule& rule, int32_t value) {
   PlanGraph& graph = state.graph;
   if (!graph.has_own_place(value)) return Error::kOk;
   const size_t item = graph.item[value];
@@ -80,17 +90,33 @@ Error check_result(SweepState& state, const CallShape* shape, int32_t value) {
     if (!graph.spend(1)) return stopped(state);
     const int32_t live = state.live.at(at);
     if (state.reader[live] != state.now) continue;
-    if (shape == nullptr || !allows_in_place(graph, *shape, value, live)) {
+    if (!allows_in_place(graph, rule, value, live)) {
       return graph.budget == 0 ? stopped(state) : in_place_refused(state, value, live);
     }
   }
   return Error::kOk;
 }
 
+}  // namespace
+
+Error check_delegate_result(SweepState& state, const fb::DelegateCall& call, uint32_t inputs, int32_t value) {
+  InPlaceRule rule;
+  rule.args = call.args();
+  rule.inputs = inputs;
+  const fb::BackendDelegate* delegate =
+      state.graph.plan->delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
+  rule.any_recorded = runs_nested_programs(text(delegate->id()));
+  return check_result(state, rule, value);
+}
+
 Error check_results(SweepState& state, const CallShape& shape) {
+  InPlaceRule rule;
+  rule.args = shape.args;
+  rule.inputs = shape.inputs;
+  rule.listed = shape.access->in_place;
   Error error = Error::kOk;
   const auto check = [&](int32_t v, WriteKind kind) {
-    if (error == Error::kOk && kind == WriteKind::kWhole) error = check_result(state, &shape, v);
+    if (error == Error::kOk && kind == WriteKind::kWhole) error = check_result(state, rule, v);
   };
   if (!visit_writes(state.graph, shape, check)) return stopped(state);
   return error;

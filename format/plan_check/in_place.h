@@ -10,7 +10,8 @@ namespace berth::format::plan_check {
 /// does not allow that, or berth.meta does not record it. REQUIRES: the reads of the call are marked.
 Error check_results(SweepState& state, const CallShape& shape);
 
-/// Of one result; `shape`: null for delegates, which allow nothing.
-Error check_result(SweepState& state, const CallShape* shape, int32_t value);
+/// The same of one result of a delegate, whose first `inputs` arguments are read. It may lie over one of these where
+/// berth.meta records it and the payload is a nested program, which says for itself what it changes (format/nested.h).
+Error check_delegate_result(SweepState& state, const fb::DelegateCall& call, uint32_t inputs, int32_t value);
 
 }  // namespace berth::format::plan_check

@@ -24,7 +24,8 @@
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has
-//                               written them (of two branches each may); they may overlap nothing that it reads
+//                               written them (of two branches each may); they may overlap nothing that it reads, but state
+//                               that a nested program changes in place, where berth.meta records that
 // An operator that is not in format/operators.def works in place where berth.meta says so of it (own_operators), which the
 // loader holds against its kernel; otherwise never.
 #pragma once

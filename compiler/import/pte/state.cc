@@ -29,11 +29,14 @@ Status MethodImporter::add_state(Slot slot) {
     return unsupported(slot_text(slot) + " is state whose size may change");
   }
   ir::State state;
-  state.name = slot_name(slot);
+  // Methods may call the value by other names.
+  const fb::ExtraTensorInfo* extra = t.extra_tensor_info();
+  const char* own_name = extra == nullptr ? "" : format::text(extra->fully_qualified_name());
+  state.name = own_name[0] == '\0' ? slot_name(slot) : own_name;
   BERTH_ASSIGN_OR_RETURN(state.type, held(declared_type(slot), slot));
   const Region region = region_of(slot);
   StateKey key(region.space, region.begin, static_cast<int>(state.type.dtype), {t.sizes()->begin(), t.sizes()->end()},
-               t.extra_tensor_info() == nullptr ? "" : state.name);
+               extra == nullptr ? "" : state.name);
   auto found = shared_.states.find(key);
   if (found == shared_.states.end()) {
     if (format::storage_of(t) != format::Storage::kPlanned) {
