@@ -75,12 +75,13 @@ def check(berth, name, form, work):
 
 
 def quantized_models(berth, patterns, tally):
-    from quantized_pt2e import pt2e_models
+    from quantized_pt2e import pt2e_models, torchao_models
 
     def wanted(case):
         return not patterns or any(fnmatch.fnmatch(part, p) for part in (case, case.split()[0]) for p in patterns)
 
     pt2e_models(berth, wanted, tally)
+    torchao_models(berth, wanted, tally)
     for name in MODELS:
         for form in FORMS:
             case = f"{name} {form}"

@@ -1,4 +1,5 @@
-"""Modules that torchao quantises (pt2e, XNNPACK's quantiser), as .pt2 and as ExecuTorch's .pte, against PyTorch."""
+"""Modules that torchao quantises (pt2e, XNNPACK's quantiser), as .pt2 and as ExecuTorch's .pte, and those whose weights
+its quantize_() makes narrow, as .pt2, against PyTorch."""
 import contextlib
 import io
 import logging
@@ -96,3 +97,55 @@ def pt2e_models(berth, wanted, tally):
                     tally.add(f"{case} {file.suffix}", *check(berth, file, x, want, FLOATS.get((name, dynamic), 0), place))
                 except (Refused, Broken) as error:
                     tally.add(f"{case} {file.suffix}", f"{type(error).__name__}: {error}")
+
+
+def torchao_configs():
+    """{name: configuration}: weights of 4 and 8 bits, alone and beside activations of 8 bits a row."""
+    import torch
+    from torchao.quantization import Int8DynamicActivationIntxWeightConfig, Int8WeightOnlyConfig, IntxWeightOnlyConfig
+    from torchao.quantization.granularity import PerAxis, PerGroup
+    narrow = {"weight_dtype": torch.int4}
+    return {
+        "4 bits a group": IntxWeightOnlyConfig(granularity=PerGroup(8), **narrow),
+        "4 bits a column": IntxWeightOnlyConfig(granularity=PerAxis(0), **narrow),
+        "8 bits": Int8WeightOnlyConfig(),
+        "4 bits, dynamic": Int8DynamicActivationIntxWeightConfig(weight_granularity=PerGroup(8), **narrow),
+    }
+
+
+def narrowed(config, decomposed, folder):
+    """The model, its inputs and what PyTorch computes of them."""
+    import torch
+    from torchao.quantization import quantize_
+    from torchao.utils import unwrap_tensor_subclass
+    module, x = modules()["tokens"]
+    quantize_(module, config)
+    module = unwrap_tensor_subclass(module)
+    want = module(x).detach().numpy()
+    program = torch.export.export(module, (x,))
+    torch.export.save(program.run_decompositions() if decomposed else program, folder / "model.pt2")
+    return x, want
+
+
+def check_narrowed(berth, config, decomposed, work):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        x, want = narrowed(config, decomposed, work)
+    berth.call("compile", work / "model.pt2", "-o", work / "out.pte", "--target", "cpu", "--dump-ir", work / "ir")
+    dump = sorted((work / "ir").glob("*.ir"))[-1].read_text()
+    np.save(work / "x.npy", x.numpy())
+    got = berth.run(work / "out.pte", [work / "x.npy"], work / "out")
+    found = dump.count("= berth::narrow_linear(")
+    return f"{found} of 2 products have narrow weights" if found != 2 else difference(got, [want])
+
+
+def torchao_models(berth, wanted, tally):
+    for name, config in torchao_configs().items():
+        for decomposed in (False, True):
+            case = f"tokens torchao {name}{' decomposed' if decomposed else ''}"
+            if not wanted(case):
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                try:
+                    tally.add(case, check_narrowed(berth, config, decomposed, pathlib.Path(work)))
+                except (Refused, Broken) as error:
+                    tally.add(case, f"{type(error).__name__}: {error}")

@@ -187,5 +187,93 @@ TEST(Lowered, RepeatsWithoutABoundAreRefused) {
   EXPECT_TRUE(says(failure_of(p.import()), "pass output_size="));
 }
 
+constexpr int kI8 = 2;
+
+std::vector<std::pair<std::string, json>> affine(const std::string& input, const std::vector<int64_t>& block) {
+  return {{"input", tensor(input)}, {"block_size", integers(block)}};
+}
+
+// Two columns share a scale. The fear: a scale of the block beside, or a zero point that is subtracted after scaling.
+TEST(Lowered, TorchaosBlocksAreDequantised) {
+  TestProgram p;
+  p.input("q", {2, 4}, kI8);
+  p.input("s", {2, 2});
+  p.input("z", {2, 2}, kI8);
+  auto args = affine("q", {1, 2});
+  for (const auto& more : std::vector<std::pair<std::string, json>>{
+           {"scale", tensor("s")}, {"zero_point", tensor("z")}, {"input_dtype", element_type(kI8)}}) {
+    args.push_back(more);
+  }
+  p.node("torchao.dequantize_affine.default", args, "x", {2, 4});
+  p.output("x");
+  const auto q = array(DType::kI8, {2, 4}, std::vector<int8_t>{1, -2, 3, 4, 5, 6, -8, 7});
+  const auto z = array(DType::kI8, {2, 2}, std::vector<int8_t>{1, 0, -1, 2});
+  EXPECT_EQ(numbers(run(p, {q, floats({2, 2}, {0.5, 1, 2, 0.25}), z})[0]), Floats({0, -1.5, 3, 4, 12, 14, -2.5, 1.25}));
+}
+
+struct Quantised {
+  Floats scale;
+  std::vector<int8_t> zero, numbers;
+};
+
+// Rows by their own range.
+Quantised quantised_rows(const std::string& mapping, const Floats& x, bool keep = false) {
+  TestProgram p;
+  p.input("x", {2, 4});
+  auto args = affine("x", {1, 4});
+  args.insert(args.begin() + 1, {"mapping_type", text(mapping)});
+  args.emplace_back("target_dtype", element_type(kI8));
+  args.emplace_back("zero_point_dtype", element_type(kI8));
+  args.emplace_back("keepdim", truth(keep));
+  p.node("torchao.choose_qparams_affine.default", args, json::array({tensor("s"), tensor("z")}));
+  auto rounds = affine("x", {1, 4});
+  rounds.emplace_back("scale", tensor("s"));
+  rounds.emplace_back("zero_point", tensor("z"));
+  rounds.emplace_back("output_dtype", element_type(kI8));
+  p.node("torchao.quantize_affine.default", rounds, "q", {2, 4}, kI8);
+  for (const char* name : {"s", "z", "q"}) p.output(name);
+  const auto module = p.import();
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  if (!module.ok()) return {};
+  const auto outputs = run(*module, {floats({2, 4}, x)});
+  EXPECT_EQ(std::get<eval::Array>(outputs[0]).sizes, keep ? std::vector<int32_t>({2, 1}) : std::vector<int32_t>({2}));
+  return {numbers(outputs[0]), numbers<int8_t>(outputs[1]), numbers<int8_t>(outputs[2])};
+}
+
+TEST(Lowered, TorchaosRangesHoldZero) {
+  const Floats x = {1, 2, 0.5, 5.1F, -1.02F, 4.08F, 0, 1};
+  const Quantised one = quantised_rows("ASYMMETRIC", x);
+  ASSERT_EQ(one.scale.size(), 2U);
+  EXPECT_NEAR(one.scale[0], 0.02, 1e-7);  // from 0 to 5.1
+  EXPECT_NEAR(one.scale[1], 0.02, 1e-7);
+  EXPECT_EQ(one.zero, std::vector<int8_t>({-128, -77}));
+  EXPECT_EQ(one.numbers, std::vector<int8_t>({-78, -28, -103, 127, -128, 127, -77, -27}));
+}
+
+TEST(Lowered, TorchaosSymmetricRangesHaveTheirZeroInTheMiddle) {
+  const Floats x = {1, -2, 0.5, 2.55F, 0, 0, 0, 0};
+  const Quantised one = quantised_rows("SYMMETRIC", x, true);
+  ASSERT_EQ(one.scale.size(), 2U);
+  EXPECT_NEAR(one.scale[0], 0.02, 1e-7);
+  EXPECT_EQ(one.scale[1], 0x1p-126F) << "nothing is divided by 0";
+  EXPECT_EQ(one.zero, std::vector<int8_t>({0, 0}));
+  EXPECT_EQ(one.numbers, std::vector<int8_t>({50, -100, 25, 127, 0, 0, 0, 0}));
+}
+
+TEST(Lowered, TorchaosBlocksThatDoNotDivideAreRefused) {
+  TestProgram p;
+  p.input("q", {2, 4}, kI8);
+  p.input("s", {2, 2});
+  auto args = affine("q", {1, 3});
+  args.emplace_back("scale", tensor("s"));
+  args.emplace_back("zero_point", nothing());
+  args.emplace_back("input_dtype", element_type(kI8));
+  p.node("torchao.dequantize_affine.default", args, "x", {2, 4});
+  p.output("x");
+  const auto module = p.import();
+  ASSERT_FALSE(module.ok());
+  says(module.error().text(), "blocks do not divide the tensor");
+}
+
 }  // namespace
 }  // namespace berth::pt2

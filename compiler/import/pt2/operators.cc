@@ -17,7 +17,8 @@ const Table& all_operators() {
           create_operators(),     embedding_operators(), index_operators(),     layout_operators(),
           linear_operators(),     loss_operators(),      norm_operators(),      pad_operators(),
           pointwise_operators(),  pool_operators(),      recurrent_operators(), reduce_operators(),
-          resize_operators(),     split_operators(),     symbol_operators(),    window_operators()}) {
+          resize_operators(),     split_operators(),     symbol_operators(),    torchao_operators(),
+          window_operators()}) {
       for (const OperatorRow& row : family) table.emplace(row.name, row.import);
     }
     return table;
@@ -79,6 +80,10 @@ Importer find_importer(const std::string& target, const ir::OperatorSet* own) {
       importer.import = found->second;
       return importer;
     }
+  }
+  if (const auto found = table.find(name.space + "::" + name.base); found != table.end()) {
+    importer.import = found->second;
+    return importer;
   }
   importer.row = find_row(name.space, name.base, name.overload);
   if (importer.row != nullptr || own == nullptr) return importer;

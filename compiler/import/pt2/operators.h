@@ -16,7 +16,7 @@ namespace berth::pt2 {
 using Import = void (*)(NodeContext& n);
 
 struct OperatorRow {
-  std::string_view name;  // "silu" for every overload, "slice.Tensor" for one
+  std::string_view name;  // "silu" for every overload, "slice.Tensor" for one; "torchao::…" outside of ATen
   Import import;
 };
 using OperatorTable = Span<const OperatorRow>;
@@ -40,6 +40,7 @@ OperatorTable reduce_operators();
 OperatorTable resize_operators();
 OperatorTable split_operators();
 OperatorTable symbol_operators();
+OperatorTable torchao_operators();
 OperatorTable window_operators();
 
 /// The importer of an operator: a function, or a row of format/operators.def. Both null if it is not supported.
