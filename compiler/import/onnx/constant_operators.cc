@@ -142,6 +142,23 @@ void known_range(NodeContext& n, DType dtype, const Number (&bounds)[3]) {
   n.output(0, n.op(OpId::arange_start_out, {argument(0), argument(1), argument(2), Dim(static_cast<int64_t>(dtype))}));
 }
 
+// Of symbols, or of reals that are symbols: whole numbers are counted, and then cast.
+void open_range(NodeContext& n) {
+  std::optional<Dim> bounds[3];
+  for (size_t i = 0; i < 3 && n.ok(); ++i) {
+    bounds[i] = n.known_whole(i);
+    if (!bounds[i]) {
+      n.unsupported("start, limit and delta must be known when the model is compiled; input " + std::to_string(i) +
+                    " depends on the data");
+    }
+  }
+  if (!n.ok()) return;
+  const Dim i64(static_cast<int64_t>(DType::kI64));
+  const DType dtype = n.dtype(n.input(0));
+  const ValueId counted = n.op(OpId::arange_start_out, {*bounds[0], *bounds[1], *bounds[2], i64});
+  n.output(0, dtype == DType::kI64 ? counted : n.cast(counted, dtype));
+}
+
 void import_range(NodeContext& n) {
   Number bounds[3];
   DType dtype = DType::kI64;
@@ -149,17 +166,12 @@ void import_range(NodeContext& n) {
   for (size_t i = 0; i < 3; ++i) {
     const std::optional<Known> known = n.known(i);
     if (!n.ok()) return;
-    if (!known.has_value() || known->elements.size() != 1) {
-      return n.unsupported("start, limit and delta must be known when the model is compiled; input " +
-                           std::to_string(i) + " depends on the data");
-    }
+    if (!known.has_value() || known->elements.size() != 1) return open_range(n);
     dtype = known->dtype;
     constant = constant && known->is_constant();
     bounds[i] = known->elements[0];
   }
-  if (constant) return known_range(n, dtype, bounds);
-  const Dim kind(static_cast<int64_t>(dtype));
-  n.output(0, n.op(OpId::arange_start_out, {bounds[0].whole, bounds[1].whole, bounds[2].whole, kind}));
+  constant ? known_range(n, dtype, bounds) : open_range(n);
 }
 
 constexpr OperatorRow kConstantRows[] = {

@@ -131,6 +131,33 @@ double NodeContext::known_number(size_t i, const char* what) {
   return elements->floating() ? number.real : static_cast<double>(number.whole.value);
 }
 
+std::optional<Dim> NodeContext::known_whole(size_t i) {
+  const std::optional<Known> elements = known(i);
+  if (elements.has_value() && elements->elements.size() != 1) return std::nullopt;
+  if (elements.has_value()) {
+    const Number& number = elements->elements[0];
+    if (!elements->floating()) return number.whole;
+    if (number.real != std::floor(number.real) || std::abs(number.real) > 1e15) return std::nullopt;
+    return Dim(static_cast<int64_t>(number.real));
+  }
+  ValueId value = input(i);
+  for (int depth = 0; depth < 8 && value.valid(); ++depth) {
+    const ir::Value& made = method().value(value);
+    const ir::Node* node = made.kind == ir::ValueKind::kNode ? &method().node(made.node) : nullptr;
+    if (node == nullptr || ir::max_numel(method().tensor(value), symbols()) != 1) return std::nullopt;
+    const DType type = method().tensor(value).dtype;
+    if (type != DType::kI64 && type != DType::kI32 && !is_floating(type)) return std::nullopt;
+    if (node->is(OpId::full_out)) {
+      const Dim* whole = std::get_if<Dim>(&node->args[arg::full_out::fill_value]);
+      return whole == nullptr ? std::nullopt : std::optional<Dim>(*whole);
+    }
+    if (!node->op->is_reshape() && !node->is(OpId::to_dim_order_copy_out)) return std::nullopt;
+    const ValueId* from = std::get_if<ValueId>(&node->args[0]);
+    value = from == nullptr ? ValueId() : *from;
+  }
+  return std::nullopt;
+}
+
 int64_t NodeContext::known_integer(size_t i, const char* what) {
   const double number = known_number(i, what);
   if (!ok()) return 0;

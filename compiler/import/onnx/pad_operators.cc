@@ -8,12 +8,12 @@ namespace {
 
 /// Elements added before and after each dimension; negative ones are taken away.
 struct Padding {
-  std::vector<int64_t> begins;
-  std::vector<int64_t> ends;
+  std::vector<Dim> begins;
+  std::vector<Dim> ends;
 };
 
 Padding read_padding(NodeContext& n, int rank) {
-  std::vector<int64_t> pads = n.opset() < 11 ? n.integers("pads") : n.known_integers(1, "the padding");
+  const DimList pads = n.opset() < 11 ? ir::dims(n.integers("pads")) : n.known_dims(1, "the padding");
   std::vector<int64_t> named;
   if (n.has_input(3)) named = n.known_integers(3, "axes");
   const bool all = !n.has_input(3);
@@ -23,12 +23,17 @@ Padding read_padding(NodeContext& n, int rank) {
     n.invalid(std::to_string(pads.size()) + " numbers of padding for " + std::to_string(axes.size()) + " dimensions");
   }
   Padding padding;
-  padding.begins.assign(rank, 0);
-  padding.ends.assign(rank, 0);
+  padding.begins.assign(rank, Dim(0));
+  padding.ends.assign(rank, Dim(0));
   if (!n.ok()) return padding;
   for (size_t i = 0; i < axes.size(); ++i) {
-    for (int64_t pad : {pads[i], pads[axes.size() + i]}) {
-      if (pad < -INT32_MAX || pad > INT32_MAX) n.invalid("padding of " + std::to_string(pad) + " is too much");
+    for (const Dim pad : {pads[i], pads[axes.size() + i]}) {
+      if (pad.is_constant() && (pad.value < -INT32_MAX || pad.value > INT32_MAX)) {
+        n.invalid("padding of " + std::to_string(pad.value) + " is too much");
+      }
+      if (!pad.is_constant() && n.symbols().lower(pad) < 0) {
+        n.unsupported("padding of " + n.symbols().text(pad) + " may be negative, which must be a number");
+      }
     }
     padding.begins[axes[i]] = pads[i];
     padding.ends[axes[i]] = pads[axes.size() + i];
@@ -53,15 +58,17 @@ ValueId pad_constant(NodeContext& n, ValueId x, const Padding& padding) {
   DimList pads;  // from the last dimension to the first, begin and end of each
   bool pads_any = false;
   for (int i = n.rank(x); i-- > 0;) {
-    const int64_t begin = padding.begins[i];
-    const int64_t end = padding.ends[i];
-    if (begin < 0 || end < 0) {
-      const Dim stop = n.symbols().add(n.dim(x, i), Dim(std::min(end, int64_t{0})));
-      x = n.op(OpId::slice_copy_Tensor_out, {x, Dim(i), Dim(std::max(-begin, int64_t{0})), stop, Dim(1)});
+    const Dim begin = padding.begins[i];
+    const Dim end = padding.ends[i];
+    const auto taken = [](Dim pad) { return pad.is_constant() ? std::max(-pad.value, int64_t{0}) : 0; };
+    if (taken(begin) > 0 || taken(end) > 0) {
+      const Dim stop = n.symbols().add(n.dim(x, i), Dim(-taken(end)));
+      x = n.op(OpId::slice_copy_Tensor_out, {x, Dim(i), Dim(taken(begin)), stop, Dim(1)});
     }
-    pads.emplace_back(std::max(begin, int64_t{0}));
-    pads.emplace_back(std::max(end, int64_t{0}));
-    pads_any = pads_any || begin > 0 || end > 0;
+    for (const Dim pad : {begin, end}) {
+      pads.push_back(taken(pad) > 0 ? Dim(0) : pad);
+      pads_any = pads_any || pads.back() != Dim(0);
+    }
   }
   return pads_any ? n.op(OpId::constant_pad_nd_out, {x, pads, fill}) : x;
 }
@@ -78,8 +85,8 @@ int64_t source_of(int64_t place, int64_t size, const std::string& mode) {
 
 ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, const std::string& mode) {
   for (int axis = 0; axis < n.rank(x); ++axis) {
-    const int64_t begin = padding.begins[axis];
-    const int64_t end = padding.ends[axis];
+    const int64_t begin = n.fixed(padding.begins[axis], "the padding with a dimension's own elements");
+    const int64_t end = n.fixed(padding.ends[axis], "the padding with a dimension's own elements");
     if (begin == 0 && end == 0) continue;
     const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
     // What is taken away goes first, as in ONNX Runtime: the others repeat.

@@ -19,7 +19,8 @@ struct Resize {
   double extrapolation = 0;
   std::vector<int> axes;           // those that the scales or sizes are for
   std::vector<double> scales;      // one an axis; empty when sizes are given
-  std::vector<int64_t> sizes;      // one an axis; empty when scales are given
+  std::vector<int64_t> sizes;      // one an axis; empty when scales are given, or some are symbols
+  DimList open_sizes;              // the same, where some are symbols
   std::vector<double> roi;         // starts, then ends, one each an axis; or empty
   std::string aspect = "stretch";  // keep_aspect_ratio_policy
 };
@@ -43,10 +44,18 @@ bool is_empty(NodeContext& n, size_t input) {
   return known.has_value() && known->elements.empty();
 }
 
+void take_fixed_sizes(Resize& resize) {
+  const auto fixed = [](Dim size) { return size.is_constant(); };
+  if (!std::all_of(resize.open_sizes.begin(), resize.open_sizes.end(), fixed)) return;
+  for (Dim size : resize.open_sizes) resize.sizes.push_back(size.value);
+  resize.open_sizes.clear();
+}
+
 void read_targets(NodeContext& n, Resize& resize) {
   const size_t scales = n.opset() >= 11 ? 2 : 1;
   if (n.opset() >= 11 && !is_empty(n, 3)) {
-    resize.sizes = n.known_integers(3, "sizes");
+    resize.open_sizes = n.known_dims(3, "sizes");
+    take_fixed_sizes(resize);
   } else if (n.opset() < 9) {
     resize.scales = n.numbers("scales");
   } else {
@@ -57,7 +66,7 @@ void read_targets(NodeContext& n, Resize& resize) {
   }
   if (resize.rule.coordinates == "tf_crop_and_resize") resize.roi = known_reals(n, 1, "roi");
   const size_t count = resize.axes.size();
-  const size_t given = resize.sizes.empty() ? resize.scales.size() : resize.sizes.size();
+  const size_t given = std::max({resize.sizes.size(), resize.open_sizes.size(), resize.scales.size()});
   if (n.ok() && (given != count || (!resize.roi.empty() && resize.roi.size() != 2 * count))) {
     n.invalid("expected " + std::to_string(count) + " scales or sizes, found " + std::to_string(given));
   }
@@ -222,13 +231,63 @@ void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
                       : n.op(OpId::upsample_bilinear2d_vec_out, {x, None(), false, scales}));
 }
 
+// Axes that keep their size need nothing.
+void drop_kept_axes(NodeContext& n, Resize& resize) {
+  if (!resize.roi.empty() || resize.aspect != "stretch") return;
+  std::vector<int> axes;
+  DimList sizes;
+  for (size_t i = 0; i < resize.axes.size(); ++i) {
+    if (resize.open_sizes[i] == n.dim(n.input(0), resize.axes[i])) continue;
+    axes.push_back(resize.axes[i]);
+    sizes.push_back(resize.open_sizes[i]);
+  }
+  resize.axes = std::move(axes);
+  resize.open_sizes = std::move(sizes);
+  take_fixed_sizes(resize);
+}
+
+// To sizes that are symbols, or from such: PyTorch's operators alone know what to do when the program runs. Their sums of
+// floats are those of the model that was exported; nearest elements may be another way of rounding off.
+void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
+  const ResizeRule& rule = resize.rule;
+  const int rank = n.rank(x);
+  const bool signal = rank == 3;
+  const std::vector<Dim> shape = n.shape(x);
+  DimList sizes = {signal ? Dim(1) : shape[rank - 2], shape[rank - 1]};
+  bool picture = (signal || rank == 4) && resize.roi.empty() && resize.aspect == "stretch" && !rule.antialias;
+  for (size_t i = 0; i < resize.axes.size(); ++i) {
+    const Dim size = resize.open_sizes.empty() ? Dim(resize.sizes[i]) : resize.open_sizes[i];
+    const int axis = resize.axes[i];
+    if (size == shape[axis]) continue;
+    picture = picture && axis >= 2;
+    // PyTorch's half pixels are ONNX's, but where ONNX calls them PyTorch's and there is one.
+    const bool one = rule.coordinates == "pytorch_half_pixel" && n.symbols().lower(size) < 2;
+    if (picture && !one) sizes[axis - (rank - 2)] = size;
+    picture = picture && !one;
+  }
+  const bool nearest = rule.mode == "nearest" && rule.coordinates == "asymmetric" && rule.nearest == "floor";
+  const bool halves = rule.coordinates == "half_pixel" || rule.coordinates == "pytorch_half_pixel";
+  const bool aligned = rule.coordinates == "align_corners";
+  const bool linear = rule.mode == "linear" && (halves || aligned) && n.dtype(x) == DType::kF32;
+  if (!picture || !(nearest || linear)) {
+    return n.unsupported(
+        "sizes that are not fixed are supported for the last two axes, by nearest (asymmetric, floor) or linear "
+        "(half_pixel, align_corners) of f32; give the input a fixed shape with --input-shape");
+  }
+  if (signal) x = n.view(x, {shape[0], shape[1], Dim(1), shape[2]});
+  const ValueId y = nearest ? n.op(OpId::upsample_nearest2d_vec_out, {x, sizes, None()})
+                            : n.op(OpId::upsample_bilinear2d_vec_out, {x, sizes, aligned, None()});
+  n.output(0, signal ? n.view(y, {shape[0], shape[1], sizes[1]}) : y);
+}
+
 void import_resize(NodeContext& n) {
   Resize resize = read_resize(n);
   ValueId x = n.input(0);
   if (!n.ok()) return;
+  if (!resize.open_sizes.empty()) drop_kept_axes(n, resize);
   const bool symbolic =
       std::any_of(resize.axes.begin(), resize.axes.end(), [&](int axis) { return !n.dim(x, axis).is_constant(); });
-  if (symbolic && resize.sizes.empty()) {
+  if (symbolic && !resize.scales.empty()) {
     // An axis that keeps its size needs none of this.
     bool moves = false;
     for (size_t i = 0; i < resize.axes.size(); ++i) {
@@ -236,6 +295,7 @@ void import_resize(NodeContext& n) {
     }
     if (moves) return import_symbolic(n, resize, x);
   }
+  if (!resize.open_sizes.empty() || (symbolic && !resize.sizes.empty())) return import_open_sizes(n, resize, x);
   keep_aspect(n, resize);
   std::vector<ResizeAxis> axes;
   std::vector<ResizeTaps> taps;

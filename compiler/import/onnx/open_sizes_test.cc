@@ -1,0 +1,112 @@
+// Operators whose sizes are computed from sizes that are open: imported once for a range, they give at each size what the
+// model imported for that size alone gives.
+#include "compiler/import/onnx/run_testing.h"
+
+namespace berth::onnx {
+namespace {
+
+constexpr int kLeast = 2, kMost = 9;
+
+ImportOptions shaped(const std::string& shape) {
+  ImportOptions options;
+  options.input_shapes = {{"x", shape}};
+  return options;
+}
+
+// `model` takes x, [1, 2, h, w].
+void expect_right_at_every_size(const TestModel& model, float tolerance = 1e-6f) {
+  const std::string range = std::to_string(kLeast) + ".." + std::to_string(kMost);
+  const auto open = model.import(shaped("1x2x" + range + "x" + range));
+  ASSERT_TRUE(open.ok()) << open.error().text();
+  for (int h = kLeast; h <= kMost; ++h) {
+    for (int w = kLeast; w <= kMost; ++w) {
+      SCOPED_TRACE(std::to_string(h) + "x" + std::to_string(w));
+      const auto alone = model.import(shaped("1x2x" + std::to_string(h) + "x" + std::to_string(w)));
+      ASSERT_TRUE(alone.ok()) << alone.error().text();
+      Floats x(2 * h * w);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 101) - 50;
+      const std::vector<eval::Item> inputs = {floats({1, 2, h, w}, x)};
+      const auto wanted = eval::evaluate(*alone, alone->methods[0], inputs);
+      const auto found = eval::evaluate(*open, open->methods[0], inputs);
+      ASSERT_TRUE(wanted.ok() && found.ok()) << (found.ok() ? wanted : found).error().text();
+      ASSERT_EQ(std::get<eval::Array>((*found)[0]).sizes, std::get<eval::Array>((*wanted)[0]).sizes);
+      expect_near(numbers<float>(*found), numbers<float>(*wanted), tolerance);
+    }
+  }
+}
+
+// "h" and "w", [1] each, of the input.
+void add_sizes(TestModel& m) {
+  m.symbolic_input("x", {"1", "2", "height", "width"});
+  m.ints("two", {2});
+  m.ints("three", {3});
+  m.ints("four", {4});
+  m.node("Shape", {"x"}, {"shape"});
+  m.node("Slice", {"shape", "two", "three"}, {"h"});
+  m.node("Slice", {"shape", "three", "four"}, {"w"});
+}
+
+// To 3 * h / 2 and 2 * w + 1.
+TestModel resized(const std::string& mode, const std::string& coordinates) {
+  TestModel m(18);
+  add_sizes(m);
+  m.ints("one", {1});
+  m.node("Mul", {"h", "three"}, {"h3"});
+  m.node("Div", {"h3", "two"}, {"tall"});
+  m.node("Mul", {"w", "two"}, {"w2"});
+  m.node("Add", {"w2", "one"}, {"wide"});
+  m.ints("front", {1, 2});
+  m.node("Concat", {"front", "tall", "wide"}, {"sizes"}).set("axis", 0);
+  m.node("Resize", {"x", "", "", "sizes"}, {"y"})
+      .set("mode", mode.c_str())
+      .set("coordinate_transformation_mode", coordinates.c_str())
+      .set("nearest_mode", "floor");
+  m.output("y");
+  return m;
+}
+
+TEST(OpenSizes, PicturesGrowToSizesThatAreComputed) {
+  expect_right_at_every_size(resized("nearest", "asymmetric"));
+  expect_right_at_every_size(resized("linear", "half_pixel"), 1e-4f);
+  expect_right_at_every_size(resized("linear", "pytorch_half_pixel"), 1e-4f);
+  expect_right_at_every_size(resized("linear", "align_corners"), 1e-4f);
+}
+
+TEST(OpenSizes, OtherWaysToResizeAreRefusedByName) {
+  const auto cubic = resized("cubic", "half_pixel").import(shaped("1x2x2..9x2..9"));
+  ASSERT_FALSE(cubic.ok());
+  EXPECT_NE(cubic.error().message.find("nearest (asymmetric, floor) or linear"), std::string::npos)
+      << cubic.error().text();
+}
+
+TEST(OpenSizes, PicturesAreFilledUpToMultiples) {
+  TestModel m(18);
+  add_sizes(m);
+  m.ints("block", {4});
+  m.ints("none", {0, 0, 0, 0, 0, 0});
+  m.node("Neg", {"h"}, {"less"});
+  m.node("Mod", {"less", "block"}, {"below"});
+  m.node("Neg", {"w"}, {"fewer"});
+  m.node("Mod", {"fewer", "block"}, {"right"});
+  m.node("Concat", {"none", "below", "right"}, {"pads"}).set("axis", 0);
+  m.node("Pad", {"x", "pads"}, {"y"});
+  m.output("y");
+  expect_right_at_every_size(m);
+}
+
+// Coordinates of pixels, as detectors make them.
+TEST(OpenSizes, RangesOfRealsCountSizes) {
+  TestModel m(18);
+  add_sizes(m);
+  m.tensor("zero", {}, ElementType::kFloat).add_float_data(0);
+  m.tensor("step", {}, ElementType::kFloat).add_float_data(2);
+  m.ints("all", {0});
+  m.node("Squeeze", {"w", "all"}, {"width"});
+  m.node("Cast", {"width"}, {"real"}).set("to", static_cast<int64_t>(ElementType::kFloat));
+  m.node("Range", {"zero", "real", "step"}, {"y"});
+  m.output("y");
+  expect_right_at_every_size(m);
+}
+
+}  // namespace
+}  // namespace berth::onnx
