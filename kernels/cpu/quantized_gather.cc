@@ -99,12 +99,14 @@ class Taps {
 // The runs of bytes that make up a window which lies inside of the image, from its first one on.
 class WholeWindow {
  public:
-  WholeWindow(const portable::Convolution& c, int64_t depth) : c_(c) {
+  WholeWindow(const portable::Convolution& c, int64_t depth, int64_t line_bytes) : c_(c) {
     if (c.input->stride(1) != 1) return;
     const portable::Convolution::Axis& line = c.axis[2];
     const bool joined = line.dilation == 1 && line.in_stride == depth;
+    if (!joined && line_bytes != line.kernel * depth) return;
     const int64_t across = joined ? 1 : line.kernel;
     run_ = joined ? line.kernel * depth : depth;
+    step_ = joined ? line_bytes : depth;
     if (c.axis[0].kernel > kMostRuns || c.axis[1].kernel > kMostRuns || across > kMostRuns ||
         c.axis[0].kernel * c.axis[1].kernel * across > kMostRuns) {
       return;
@@ -131,9 +133,9 @@ class WholeWindow {
     static_assert(kGatherSlack >= 32);
     if (runs_ == 0 || run_ > 32 || end_ - (from + offsets_[runs_ - 1]) < 32) return false;
     if (run_ <= 16) {
-      for (int64_t i = 0; i < runs_; ++i, to += run_) std::memcpy(to, from + offsets_[i], 16);
+      for (int64_t i = 0; i < runs_; ++i, to += step_) std::memcpy(to, from + offsets_[i], 16);
     } else {
-      for (int64_t i = 0; i < runs_; ++i, to += run_) std::memcpy(to, from + offsets_[i], 32);
+      for (int64_t i = 0; i < runs_; ++i, to += step_) std::memcpy(to, from + offsets_[i], 32);
     }
     return true;
   }
@@ -143,16 +145,16 @@ class WholeWindow {
 
   const portable::Convolution& c_;
   const uint8_t* end_ = nullptr;
-  int64_t runs_ = 0, run_ = 0;
+  int64_t runs_ = 0, run_ = 0, step_ = 0;
   int64_t offsets_[kMostRuns];
 };
 
 // Row by row.
 void copy_window(const portable::Convolution& c, const Taps& taps, const uint8_t* image, int64_t z0, int64_t y0,
-                 int64_t x0, uint8_t* to) {
+                 int64_t x0, int64_t line_bytes, uint8_t* to) {
   for (int64_t kz = 0; kz < c.axis[0].kernel; ++kz) {
     const int64_t z = z0 + kz * c.axis[0].dilation;
-    for (int64_t ky = 0; ky < c.axis[1].kernel; ++ky, to += taps.bytes()) {
+    for (int64_t ky = 0; ky < c.axis[1].kernel; ++ky, to += line_bytes) {
       const int64_t y = y0 + ky * c.axis[1].dilation;
       if (z < 0 || z >= c.axis[0].in || y < 0 || y >= c.axis[1].in) {
         taps.pad(to);
@@ -166,7 +168,7 @@ void copy_window(const portable::Convolution& c, const Taps& taps, const uint8_t
 }  // namespace
 
 void gather_windows(const portable::Convolution& c, int64_t channel, int64_t depth, int64_t first, int64_t count,
-                    uint8_t zero, uint8_t* rows, int64_t row_bytes) {
+                    uint8_t zero, uint8_t* rows, int64_t line_bytes, int64_t row_bytes) {
   const Taps taps(c, depth, zero);
   int64_t at[3];
   int64_t image = first;
@@ -175,14 +177,14 @@ void gather_windows(const portable::Convolution& c, int64_t channel, int64_t dep
     image /= c.axis[i].out;
   }
   const uint8_t* const input = c.input->data<uint8_t>() + channel * c.input->stride(1);
-  const WholeWindow whole(c, depth);
+  const WholeWindow whole(c, depth, line_bytes);
   for (int64_t pixel = 0; pixel < count; ++pixel, rows += row_bytes) {
     const uint8_t* const from = input + image * c.input->stride(0);
     const int64_t z0 = whole.begin(0, at[0]), y0 = whole.begin(1, at[1]), x0 = whole.begin(2, at[2]);
     const bool inside = whole.inside(0, z0) && whole.inside(1, y0) && whole.inside(2, x0);
     if (!inside ||
         !whole.copy(from + z0 * c.axis[0].in_stride + y0 * c.axis[1].in_stride + x0 * c.axis[2].in_stride, rows)) {
-      copy_window(c, taps, from, z0, y0, x0, rows);
+      copy_window(c, taps, from, z0, y0, x0, line_bytes, rows);
     }
     for (int i = 2; i >= 0 && ++at[i] == c.axis[i].out; --i) {
       at[i] = 0;

@@ -22,18 +22,18 @@ bool QuantizedImage::fits(const QuantizedJob& job) {
   if (job.convolution == nullptr || job.layout->groups != 1 || job.layout->depthwise) return false;
   const Convolution::Axis &depth = job.convolution->axis[0], &down = job.convolution->axis[1],
                           &across = job.convolution->axis[2];
-  const int64_t channels = job.layout->depth / job.layout->taps;
   return depth.in == 1 && depth.out == 1 && depth.kernel == 1 && depth.padding == 0 && down.kernel <= kMostRuns &&
-         across.dilation == 1 && across.out >= kLeastPixels && across.kernel * channels % kQuad == 0 &&
+         across.dilation == 1 && across.out >= kLeastPixels && job.layout->window_row() % kQuad == 0 &&
          is_channels_last(*job.input);
 }
 
 QuantizedImage::QuantizedImage(const QuantizedJob& job)
     : down_(job.convolution->axis[1]),
       across_(job.convolution->axis[2]),
-      channels_(job.layout->depth / job.layout->taps),
+      channels_(job.layout->channels()),
+      run_bytes_(job.layout->window_row()),
       columns_((across_.out - 1) * across_.stride + across_.kernel),
-      line_bytes_(align_up<int64_t>(columns_ * channels_, 64)) {
+      line_bytes_(align_up<int64_t>(columns_ * channels_ + run_bytes_ - across_.kernel * channels_, 64)) {
   const int64_t more = std::max<int64_t>(0, kBytes / line_bytes_ - seen(1)) / down_.stride;
   const int64_t blocks = ceil_div(down_.out, std::min(down_.out, more + 1));
   lines_ = ceil_div(down_.out, blocks);

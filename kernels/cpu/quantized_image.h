@@ -28,7 +28,7 @@ class QuantizedImage {
                               uint8_t* memory) const;
 
   int64_t runs() const { return down_.kernel; }
-  int64_t run_bytes() const { return across_.kernel * channels_; }
+  int64_t run_bytes() const { return run_bytes_; }
   int64_t stride() const { return down_.stride; }
   int64_t dilation() const { return down_.dilation; }
   /// Bytes from a pixel of the result to the next.
@@ -37,11 +37,12 @@ class QuantizedImage {
  private:
   int64_t seen(int64_t lines) const { return (lines - 1) * down_.stride + (down_.kernel - 1) * down_.dilation + 1; }
   int64_t pointer_bytes() const;
-  bool copies() const { return across_.padding > 0; }
+  bool copies() const { return across_.padding > 0 || run_bytes_ != across_.kernel * channels_; }
   void copy_line(const uint8_t* from, uint8_t zero, uint8_t* to) const;
 
   portable::Convolution::Axis down_, across_;
   int64_t channels_;
+  int64_t run_bytes_;   // of a row of the window, filled up to quads: what is behind its taps is read, and of no use
   int64_t columns_;     // that a line of the result sees, padding included
   int64_t line_bytes_;  // of a copied line
   int64_t lines_;

@@ -46,6 +46,11 @@ int64_t QuantizedLayout::row_taps() const {
   return row % kQuad == kQuad - 1 ? row + 1 : row;
 }
 
+int64_t QuantizedLayout::window_row() const {
+  const int64_t bytes = dense.size[dense.rank - 1] * channels();
+  return padded_rows ? align_up(bytes, kQuad) : bytes;
+}
+
 int64_t QuantizedLayout::quads() const { return ceil_div(depth, kQuad); }
 int64_t QuantizedLayout::panels() const { return ceil_div(columns, panel_columns()); }
 
@@ -53,7 +58,8 @@ std::string QuantizedLayout::text() const {
   std::string text = "berth int8 [";
   for (int d = 0; d < dense.rank; ++d) text += (d == 0 ? "" : ",") + std::to_string(dense.size[d]);
   if (depthwise) return text + "] depthwise " + std::to_string(kDepthwiseChannels);
-  return text + "] groups " + std::to_string(groups) + " panels " + std::to_string(kPanelColumns);
+  return text + "] groups " + std::to_string(groups) + " panels " + std::to_string(kPanelColumns) +
+         (padded_rows ? " rows" : "");
 }
 
 QuantizedLayout linear_layout(const DenseSizes& dense) {
@@ -64,7 +70,7 @@ QuantizedLayout linear_layout(const DenseSizes& dense) {
   return layout;
 }
 
-QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_merge) {
+QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_merge, bool may_pad) {
   QuantizedLayout layout;
   layout.dense = dense;
   layout.taps = product_of_sizes(dense, 2);
@@ -82,6 +88,10 @@ QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_me
   layout.groups = groups / layout.merged;
   layout.depth = layout.taps * dense.size[1] * layout.merged;
   layout.columns = columns * layout.merged;
+  if (may_merge && may_pad && groups == 1 && layout.window_row() % kQuad != 0) {
+    layout.padded_rows = true;
+    layout.depth = rows * layout.window_row();
+  }
   return layout;
 }
 
@@ -92,9 +102,11 @@ bool read_quantized_packing(StringRef text, int64_t bytes, bool conv, int64_t gr
   if (!read_sizes(copy, &dense)) return false;
   if (conv ? dense.rank < 3 || groups < 1 || dense.size[0] % groups != 0 : dense.rank != 2) return false;
   for (const bool merge : {true, false}) {
-    if (merge && !may_merge) continue;
-    *layout = conv ? conv_layout(dense, groups, merge) : linear_layout(dense);
-    if (layout->text() == copy && layout->bytes() == bytes) return true;
+    for (const bool pad : {true, false}) {
+      if (merge && !may_merge) continue;
+      *layout = conv ? conv_layout(dense, groups, merge, pad) : linear_layout(dense);
+      if (layout->text() == copy && layout->bytes() == bytes) return true;
+    }
   }
   return false;
 }
@@ -126,8 +138,9 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
       for (int64_t tap = 0; tap < layout.taps; ++tap) {
         for (int64_t i = 0; i < in; ++i) {
           const int8_t w = signed_number(from[tap_offset + i * depth_stride], is_signed);
-          const int64_t k =
-              layout.depthwise ? tap / row * layout.row_taps() + tap % row : tap * in * layout.merged + first + i;
+          int64_t k = tap * in * layout.merged + first + i;
+          if (layout.depthwise) k = tap / row * layout.row_taps() + tap % row;
+          if (layout.padded_rows) k = tap / row * layout.window_row() + tap % row * in + i;
           to[k / kQuad * wide * kQuad + k % kQuad] = static_cast<uint8_t>(w);
           sum += static_cast<uint32_t>(int32_t{w});
         }

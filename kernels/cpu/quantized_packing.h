@@ -14,8 +14,11 @@
 // sums are those of the channels, 64 for each block. Rows of three taps, or seven, have one of 0 more, so that pixels side
 // by side can share what they see of a row.
 //
+// Where the taps and channels of a row of the window do not fill quads, as those of images of three channels, each row
+// begins a quad of its own (`padded_rows`), so that tiles can read lines of the image. Not where there is a zero point.
+//
 // As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and the
-// number of groups after merging, or `berth int8 [64,1,3,3] depthwise 64`.
+// number of groups after merging, with ` rows` behind it where they are padded, or `berth int8 [64,1,3,3] depthwise 64`.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +31,18 @@
 namespace berth::cpu {
 
 struct QuantizedLayout {
-  DenseSizes dense;        // [depth, columns], or [out, in, window…]
-  int64_t groups = 1;      // after merging
-  int64_t merged = 1;      // groups of the convolution in one of these
-  int64_t taps = 1;        // of a convolution's window
-  int64_t depth = 0;       // of a group
-  int64_t columns = 0;     // of a group
+  DenseSizes dense;     // [depth, columns], or [out, in, window…]
+  int64_t groups = 1;   // after merging
+  int64_t merged = 1;   // groups of the convolution in one of these
+  int64_t taps = 1;     // of a convolution's window
+  int64_t depth = 0;    // of a group
+  int64_t columns = 0;  // of a group
+  bool padded_rows = false;
   bool depthwise = false;  // one group has all channels, as columns, and its depth is the taps
 
+  /// Of a convolution that is not depthwise: the channels of a group, and the bytes of a row of its window.
+  int64_t channels() const { return dense.size[1] * merged; }
+  int64_t window_row() const;
   /// Of a depthwise one: places of the depth for a row of the window, of which the first have its taps.
   int64_t row_taps() const;
   int64_t quads() const;
@@ -52,9 +59,9 @@ struct QuantizedLayout {
 
 /// Of a dense weight [depth, columns].
 QuantizedLayout linear_layout(const DenseSizes& dense);
-/// Of a dense weight [out, in, window…]. REQUIRES: groups >= 1 and divides out. Groups are merged only where the weight
-/// has no zero point but 0, and is signed.
-QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_merge);
+/// Of a dense weight [out, in, window…]. REQUIRES: groups >= 1 and divides out. Groups are merged and rows padded only
+/// where the weight has no zero point but 0, and is signed (`may_merge`); rows not without `may_pad`.
+QuantizedLayout conv_layout(const DenseSizes& dense, int64_t groups, bool may_merge, bool may_pad = true);
 
 /// Whether a weight that is packed so, of `rank` 2 (a product's) or more, can be used in this call; sets `*layout`. The
 /// text may come from an untrusted file; `bytes` are those of the packed tensor.

@@ -28,6 +28,7 @@ constexpr int64_t kItemsPerThread = 3;
 
 // Whether the input's rows lie as the tiles read them.
 bool is_direct(const QuantizedJob& job) {
+  if (job.layout->padded_rows) return false;
   if (job.convolution == nullptr) return job.layout->depth % kQuad == 0;
   const Convolution& c = *job.convolution;
   for (const Convolution::Axis& axis : c.axis) {
@@ -76,6 +77,8 @@ class Run {
         finish_(finish),
         places_(job),
         rows_(rows_of(job)),
+        panels_(job.layout->panels()),
+        panel_bytes_(job.layout->panel_bytes()),
         direct_(is_direct(job)) {
     if (!direct_ && finish.zeros == nullptr && QuantizedImage::fits(job)) image_.emplace(job);
   }
@@ -90,9 +93,9 @@ class Run {
     }
     const int64_t items = row_blocks_ * layout_.groups;
     const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, items);
-    const int64_t pairs = ceil_div<int64_t>(layout_.panels(), 2);
+    const int64_t pairs = ceil_div<int64_t>(panels_, 2);
     block_panels_ = 2 * ceil_div(pairs, std::min(pairs, wanted));
-    column_blocks_ = ceil_div(layout_.panels(), block_panels_);
+    column_blocks_ = ceil_div(panels_, block_panels_);
   }
   int64_t items() const { return layout_.groups * row_blocks_ * column_blocks_; }
   int64_t rows() const { return rows_; }
@@ -102,7 +105,7 @@ class Run {
     const int64_t group = item / column_blocks_ % layout_.groups;
     const int64_t row_block = item / column_blocks_ / layout_.groups;
     const int64_t begin = column_block * block_panels_;
-    const int64_t end = std::min(begin + block_panels_, layout_.panels());
+    const int64_t end = std::min(begin + block_panels_, panels_);
     if (image_) return run_lines(slot, row_block, begin, end);
     Rows rows;
     rows.first = row_block * block_rows_;
@@ -170,9 +173,9 @@ class Run {
           std::memset(to + depth, 0, rows->step - depth);
         }
       } else {
-        const int64_t channels = depth / layout_.taps;
+        const int64_t channels = layout_.channels();
         gather_windows(*job_.convolution, group * channels, channels, rows->first, rows->count,
-                       static_cast<uint8_t>(product_.input_zero[0]), slot.rows, rows->step);
+                       static_cast<uint8_t>(product_.input_zero[0]), slot.rows, layout_.window_row(), rows->step);
       }
     }
     if (finish_.zeros == nullptr) return a;
@@ -202,13 +205,13 @@ class Run {
     tile.quads = rows.quads;
     tile.a_step = rows.step;
     tile.flip = flip_of(product_);
-    tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * layout_.panels() + panel) * layout_.panel_bytes();
-    tile.panel_step = layout_.panel_bytes();
+    tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * panels_ + panel) * panel_bytes_;
+    tile.panel_step = panel_bytes_;
     tile.sums = sums;
-    tile.ahead = panels * layout_.panel_bytes();
-    for (int64_t strip = 0; strip < strips; ++strip) {
-      const int64_t begin = rows.count * strip / strips;
-      const int64_t end = rows.count * (strip + 1) / strips;
+    tile.ahead = panels * panel_bytes_;
+    const int64_t least = rows.count / strips, longer = rows.count % strips;
+    for (int64_t strip = 0, begin = 0, end = 0; strip < strips; ++strip, begin = end) {
+      end = begin + least + (strip < longer ? 1 : 0);
       for (int64_t run = 0; run < rows.runs; ++run) a[run] = rows.a[run * rows.apart] + begin * rows.step;
       functions_.tile[panels][end - begin](tile);
       finish(rows, begin, end - begin, group, panel, panels, sums);
@@ -220,7 +223,7 @@ class Run {
     QuantizedRows part;
     part.sums = sums;
     part.sums_row = panels * kPanelColumns;
-    part.column = (group * layout_.panels() + panel) * kPanelColumns;
+    part.column = (group * panels_ + panel) * kPanelColumns;
     part.count = std::min(panels * kPanelColumns, layout_.columns - panel * kPanelColumns);
     part.totals = rows.totals == nullptr ? nullptr : rows.totals + begin;
     places_.finish(functions_, finish_, part, rows.first + begin, count,
@@ -234,6 +237,7 @@ class Run {
   const QuantizedFinish& finish_;
   QuantizedPlaces places_;
   int64_t rows_;
+  int64_t panels_, panel_bytes_;  // of a group: divisions take as long as a small tile
   bool direct_;
   std::optional<QuantizedImage> image_;
   int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
