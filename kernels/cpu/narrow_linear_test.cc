@@ -158,6 +158,62 @@ TEST(NarrowLinearKernel, GivesWhatThePortableOneGivesWithinItsMemory) {
   testing::for_each_seed(60, [](unsigned seed) { Cases(seed).any(); });
 }
 
+// What a file or a model may say: scales of 0, below it, denormal, huge, infinite, NaN; zero points far away; blocks that
+// do not divide the depth; rows that are nothing, tiny, huge, or not numbers. Where sums of finite numbers overflow, their
+// order decides.
+TEST(NarrowLinearKernel, HostileScalesAndRowsHaveThePortableKernelsAnswer) {
+  constexpr int32_t kColumns = 70, kRows = 6;
+  const float kScales[] = {0, -0.0F, -3, 1e-42F, 1e25F, 1, 0.01F};
+  const float kZeros[] = {0, -0.5F, 7, 1e6F, 100};
+  const float kSizes[] = {1, 0, 1e-38F, 1e3F, 1, 1e-20F};
+  for (const int bits : {4, 8}) {
+    for (const auto& [depth, block] : {std::pair{100, 32}, std::pair{37, 8}, std::pair{600, 256}, std::pair{41, 6}}) {
+      for (const float odd : {1.0F, INFINITY, NAN}) {
+        std::mt19937 random(bits + depth);
+        GuardedMemory memory(random);
+        const int32_t blocks = (depth + block - 1) / block;
+        const Array input = memory(random_array(random, {kRows, depth}));
+        for (int32_t i = 0; i < kRows * depth; ++i) input.tensor().data<float>()[i] *= kSizes[i / depth];
+        if (depth == 37) input.tensor().data<float>()[2 * depth + 5] = odd;
+        const Array weight =
+            memory(Array(bits == 8 ? DType::kI8 : DType::kU8, {bits == 8 ? depth : (depth + 1) / 2, kColumns}));
+        for (size_t i = 0; i < weight.tensor().nbytes(); ++i)
+          weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random());
+        const Array scales = memory(Array(DType::kF32, {blocks, kColumns}));
+        const Array zeros = memory(Array(DType::kF32, {blocks, kColumns}));
+        for (int32_t i = 0; i < blocks * kColumns; ++i) {
+          scales.tensor().data<float>()[i] = kScales[i % kColumns % 7];
+          zeros.tensor().data<float>()[i] = kZeros[i % kColumns % 5];
+        }
+        if (depth == 100) scales.tensor().data<float>()[kColumns + 5] = odd;
+        SCOPED_TRACE(std::to_string(bits) + " bits, " + std::to_string(depth) + " in blocks of " +
+                     std::to_string(block) + ", " + std::to_string(odd));
+        const auto args = [&](const Array& out) {
+          return std::vector<Arg>{input, weight, scales, zeros, nullptr, nullptr, bits,
+                                  block, "none", 0.0,    0.0,   "",      out};
+        };
+        const Array expected(DType::kF32, {kRows, kColumns});
+        ASSERT_EQ(testing::run_with(portable::fused_narrow_linear_out, args(expected), 1).error, Error::kOk);
+        for_each_simd_target([&](const char* target) {
+          SCOPED_TRACE(target);
+          const Array out = memory(array_like(expected));
+          const auto outcome = call_guarded(kName, args(out), {1, 2, 3}, 2, memory);
+          ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+          const std::vector<double> a = expected.values(), b = out.values();
+          for (size_t i = 0; i < a.size(); ++i) {
+            // What may be lost of as many terms, each as large as can be.
+            const size_t j = i % kColumns;
+            const double terms = 10.0 * depth * kSizes[i / kColumns] * ((1 << bits) + std::fabs(kZeros[j % 5]));
+            const double lost = 1e-6 * terms * std::fabs(kScales[j % 7]) + 1e-44;
+            const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::fabs(a[i] - b[i]) <= lost;
+            ASSERT_TRUE(same) << "element " << i << ": expected " << a[i] << ", found " << b[i] << " +- " << lost;
+          }
+        });
+      }
+    }
+  }
+}
+
 TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
   std::mt19937 random(1);
   GuardedMemory memory(random);
