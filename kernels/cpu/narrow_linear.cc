@@ -281,7 +281,7 @@ Error run(KernelContext& context, const Call& call) {
   const NarrowLayout& layout = call.packed.layout;
   void* memory = context.allocate_temp(memory_of(layout, call.rows, context.threads()));
   if (memory == nullptr) return Error::kMemoryAllocationFailed;
-  if (!has_narrow_digits()) {
+  if (!has_narrow_digits(layout.bits, call.rows)) {
     run_rows(context, call, memory);
     return Error::kOk;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/math.h"
+#include "kernels/cpu/narrow_linear_digits_run.h"
 
 namespace berth::cpu {
 namespace {
@@ -18,6 +19,29 @@ int64_t chunks_in(const NarrowLayout& layout) {
 
 // Whole registers of 16 elements, and one more that the last may run into.
 int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 64) + 64; }
+
+// The largest whole number that three digits make, and so the smallest without its sign.
+constexpr float kMostSteps = 127 * 65536 + 127 * 256 + 127;
+// Rows of the weight in a turn.
+constexpr int64_t kTurn = 512;
+
+int64_t chunk_end(const NarrowLayout& layout, int64_t begin) {
+  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + NarrowDigits::kChunk});
+}
+
+#if HWY_ARCH_X86_64
+
+bool has_vnni() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
+
+DigitFunctions digit_functions(int64_t bits) {
+  return has_vnni() ? vnni_digit_functions(bits) : avx2_digit_functions();
+}
+
+#else
+
+DigitFunctions digit_functions(int64_t) { return {}; }
+
+#endif
 
 }  // namespace
 
@@ -38,241 +62,32 @@ int64_t NarrowDigits::most_rows(const NarrowLayout& layout) {
   return std::clamp<int64_t>(fit / 4 * 4, 8, kMostRows);
 }
 
-}  // namespace berth::cpu
-
-#if HWY_ARCH_X86
-#if defined(__GNUC__) && !defined(__clang__)
-// The headers of g++ 12 make undefined registers of variables that are not set.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#if defined(__clang__)
-#define BERTH_UNROLL _Pragma("clang loop unroll(full)")
+bool has_narrow_digits(int64_t bits, int64_t rows) {
+#if HWY_ARCH_X86_64
+  return has_vnni() || (bits == 4 && rows <= kNarrowRows && (hwy::SupportedTargets() & HWY_AVX2) != 0);
 #else
-#define BERTH_UNROLL _Pragma("GCC unroll 4")
+  static_cast<void>(bits);
+  static_cast<void>(rows);
+  return false;
 #endif
-#define BERTH_VNNI_INLINE BERTH_VNNI [[gnu::always_inline]] inline
-#define BERTH_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]]
-
-namespace berth::cpu {
-namespace {
-
-constexpr int kDigits = NarrowDigits::kDigits;
-constexpr int64_t kLanes = 16;
-// The largest whole number that three digits make, and so the smallest without its sign.
-constexpr float kMostSteps = 127 * 65536 + 127 * 256 + 127;
-// Bytes from what is read to what is fetched into a first-level cache: two pages, which processors do not cross on
-// their own.
-constexpr int64_t kAhead = 8192;
-// Rows of the weight in a turn.
-constexpr int64_t kTurn = 512;
-
-int64_t chunk_end(const NarrowLayout& layout, int64_t begin) {
-  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + NarrowDigits::kChunk});
 }
-
-BERTH_VNNI __mmask16 mask_of(int64_t left) { return left >= kLanes ? 0xFFFF : static_cast<__mmask16>((1 << left) - 1); }
-
-BERTH_VNNI float largest_of(const float* x, int64_t n) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  __m512i most = _mm512_setzero_si512();
-  for (int64_t k = 0; k < n; k += kLanes) {
-    const __m512 v = _mm512_maskz_loadu_ps(mask_of(n - k), x + k);
-    // As integers, so that NaN is the largest.
-    most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
-  }
-  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(most));
-}
-
-// Sets the sums of each digit.
-BERTH_VNNI void split(const float* x, int64_t n, float steps, int8_t* to, int32_t* sums) {
-  const __m512 factor = _mm512_set1_ps(steps);
-  const __m512i half = _mm512_set1_epi32(0x808080);
-  const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80808080));
-  // Of four elements the first digits, then the second ones, the third, and nothing.
-  const __m512i by_digit =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, -1, -1, -1, -1));
-  const __m512i closer = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
-  const __m512i ones = _mm512_set1_epi8(1);
-  __m512i sum = _mm512_setzero_si512();
-  for (int64_t k = 0; k < n; k += kLanes, to += kDigits * kLanes) {
-    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of(n - k), x + k), factor);
-    // Digits from 0 to 255 of the number that is half of all numbers greater.
-    const __m512i greater = _mm512_add_epi32(_mm512_cvtps_epi32(scaled), half);
-    const __m512i digits = _mm512_shuffle_epi8(_mm512_xor_si512(greater, sign), by_digit);
-    sum = _mm512_dpbusd_epi32(sum, ones, digits);
-    _mm512_mask_storeu_epi32(to, 0xFFF, _mm512_permutexvar_epi32(closer, digits));
-  }
-  alignas(64) int32_t lanes[kLanes];
-  _mm512_store_si512(lanes, sum);
-  for (int d = 0; d < kDigits; ++d) sums[d] = lanes[d] + lanes[4 + d] + lanes[8 + d] + lanes[12 + d];
-}
-
-// Some blocks of a panel, or a chunk of one: as much as stays in a first-level cache while rows have their turns.
-struct Turn {
-  const uint8_t* weight;
-  const float* scales;
-  const int8_t* zeros;
-  const float* real_zeros;
-  int64_t width;        // of the panel
-  int64_t rows, block;  // of the weight
-};
-
-// Rows of digits, from the turn's first element on.
-struct Rows {
-  const int8_t* digits;
-  int64_t row_bytes;
-  const NarrowDigits::Chunk* chunk;
-  int64_t row_chunks;
-};
-
-BERTH_VNNI_INLINE __m512i four(const int8_t* digits) {
-  int32_t bytes;
-  __builtin_memcpy(&bytes, digits, sizeof bytes);
-  return _mm512_set1_epi32(bytes);
-}
-
-// By its name, so that sums stay where they are: as a function g++ copies each of them around the loop.
-BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i digits, __m512i sum) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(digits));
-  return sum;
-}
-
-template <int kRows, int kVectors>
-using Sums = __m512i[kRows][kDigits][kVectors];
-
-template <int64_t kBits, int kRows, int kVectors>
-BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t row_bytes,
-                                 Sums<kRows, kVectors>& sum) {
-  const __m512i low = _mm512_set1_epi8(15);
-  __m512i bytes[kVectors];
-  __m512i upper[kVectors];
-  BERTH_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    _mm_prefetch(reinterpret_cast<const char*>(weight) + kAhead + v * 64, _MM_HINT_T0);
-    bytes[v] = _mm512_loadu_si512(weight + v * 64);
-    if constexpr (kBits == 4) {
-      upper[v] = _mm512_and_si512(_mm512_srli_epi16(bytes[v], 4), low);
-      bytes[v] = _mm512_and_si512(bytes[v], low);
-    }
-  }
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int d = 0; d < kDigits; ++d) {
-      const __m512i first = four(x + i * row_bytes + 4 * d);
-      BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_products(bytes[v], first, sum[i][d][v]);
-      if constexpr (kBits == 4) {
-        const __m512i second = four(x + i * row_bytes + 4 * (kDigits + d));
-        BERTH_UNROLL
-        for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_products(upper[v], second, sum[i][d][v]);
-      }
-    }
-  }
-}
-
-BERTH_VNNI_INLINE __m512 zeros_at(const Turn& turn, int64_t column) {
-  if (turn.real_zeros != nullptr) return _mm512_loadu_ps(turn.real_zeros + column);
-  const auto* bytes = reinterpret_cast<const __m128i*>(turn.zeros + column);
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
-}
-
-// One chunk, and columns from `column` on, as many as kVectors registers hold.
-template <int64_t kBits, int kRows, int kVectors>
-BERTH_VNNI_INLINE void add_columns(const Turn& turn, const Rows& rows, int64_t column, float* out) {
-  constexpr int64_t kGroup = 32 / kBits;
-  Sums<kRows, kVectors> sum;
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int d = 0; d < kDigits; ++d) {
-      const __m512i start = _mm512_set1_epi32(rows.chunk[i * rows.row_chunks].start[d]);
-      BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][d][v] = start;
-    }
-  }
-  const uint8_t* weight = turn.weight + column * 4;
-  const int8_t* x = rows.digits;
-  for (int64_t k = 0; k < turn.rows; k += kGroup, weight += turn.width * 4, x += kDigits * kGroup) {
-    add_group<kBits, kRows, kVectors>(weight, x, rows.row_bytes, sum);
-  }
-  const __m512 base = _mm512_set1_ps(256);
-  const bool has_zeros = turn.zeros != nullptr || turn.real_zeros != nullptr;
-  BERTH_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t at = column + v * kLanes;
-    const __m512 scale = _mm512_loadu_ps(turn.scales + at);
-    const __m512 zeros = has_zeros ? zeros_at(turn, at) : _mm512_setzero_ps();
-    BERTH_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      const NarrowDigits::Chunk& chunk = rows.chunk[i * rows.row_chunks];
-      const __m512i most = _mm512_add_epi32(_mm512_slli_epi32(sum[i][2][v], 8), sum[i][1][v]);
-      __m512 all = _mm512_fmadd_ps(_mm512_cvtepi32_ps(most), base, _mm512_cvtepi32_ps(sum[i][0][v]));
-      if (has_zeros) all = _mm512_fnmadd_ps(zeros, _mm512_set1_ps(chunk.total), all);
-      float* to = out + i * kNarrowPanel + at;
-      all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
-      _mm512_storeu_ps(to, _mm512_fmadd_ps(all, scale, _mm512_loadu_ps(to)));
-    }
-  }
-}
-
-template <int64_t kBits, int kRows>
-BERTH_VNNI [[gnu::noinline]] void add_rows(const Turn& whole, Rows rows, float* out) {
-  // Sums, weights and what they are multiplied with are all registers that there are.
-  constexpr int kVectors = kRows == 1 || (kRows == 2 && kBits == 8) ? 4 : 2;
-  constexpr int64_t kGroup = 32 / kBits;
-  Turn turn = whole;
-  for (int64_t left = whole.rows; left > 0; left -= whole.block) {
-    turn.rows = std::min(left, whole.block);
-    int64_t column = 0;
-    for (; column + kVectors * kLanes <= turn.width; column += kVectors * kLanes) {
-      add_columns<kBits, kRows, kVectors>(turn, rows, column, out);
-    }
-    for (; column < turn.width; column += kLanes) add_columns<kBits, kRows, 1>(turn, rows, column, out);
-    turn.weight += whole.block / kGroup * turn.width * 4;
-    turn.scales += turn.width;
-    if (turn.zeros != nullptr) turn.zeros += turn.width;
-    if (turn.real_zeros != nullptr) turn.real_zeros += turn.width;
-    rows.digits += kDigits * whole.block;
-    ++rows.chunk;
-  }
-}
-
-template <int64_t kBits>
-void add_all_rows(const Turn& turn, Rows rows, int64_t count, float* out) {
-  for (int64_t taken = 0; count > 0; count -= taken) {
-    taken = count >= 4 ? 4 : count >= 2 ? 2 : 1;
-    if (taken == 4) add_rows<kBits, 4>(turn, rows, out);
-    if (taken == 2) add_rows<kBits, 2>(turn, rows, out);
-    if (taken == 1) add_rows<kBits, 1>(turn, rows, out);
-    rows.digits += taken * rows.row_bytes;
-    rows.chunk += taken * rows.row_chunks;
-    out += taken * kNarrowPanel;
-  }
-}
-
-}  // namespace
-
-bool has_narrow_digits() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
 
 bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i, const NarrowDigits& digits) {
   // Powers of two: an element times one is exact.
   constexpr int kMostExponent = 100;
+  const DigitFunctions functions = digit_functions(layout.bits);
   const int centre = 1 << (layout.bits - 1);
   NarrowDigits::Chunk* chunk = digits.chunks(i);
   for (int64_t k = 0; k < layout.depth; ++chunk) {
     const int64_t end = chunk_end(layout, k);
-    const float largest = largest_of(input + k, end - k);
+    const float largest = functions.largest(input + k, end - k);
     int exponent = 0;
     std::frexp(largest, &exponent);
     if (!std::isfinite(largest) || std::abs(exponent) > kMostExponent) return false;
     const int power = 23 - exponent - (std::ldexp(largest, 23 - exponent) > kMostSteps ? 1 : 0);
-    int32_t sums[kDigits];
-    split(input + k, end - k, std::ldexp(1.0f, power), digits.digits(i) + kDigits * k, sums);
-    for (int d = 0; d < kDigits; ++d) chunk->start[d] = -centre * sums[d];
+    int32_t sums[NarrowDigits::kDigits];
+    functions.split(input + k, end - k, std::ldexp(1.0f, power), digits.digits(i) + NarrowDigits::kDigits * k, sums);
+    for (int d = 0; d < NarrowDigits::kDigits; ++d) chunk->start[d] = -centre * sums[d];
     chunk->total = static_cast<float>((int64_t{sums[2]} * 256 + sums[1]) * 256 + sums[0]);
     chunk->step = std::ldexp(1.0f, -power);
     k = end;
@@ -283,6 +98,7 @@ bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i
 void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigits& digits, int64_t begin, int64_t end,
                      float* sum) {
   const NarrowLayout& layout = packed.layout;
+  const DigitFunctions functions = digit_functions(layout.bits);
   const int64_t width = layout.width(panel);
   std::fill_n(sum, (end - begin) * kNarrowPanel, 0.0f);
   const int64_t blocks = std::max<int64_t>(1, kTurn / layout.block);
@@ -290,31 +106,19 @@ void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigi
     const int64_t block = k / layout.block;
     const int64_t last = blocks == 1 ? chunk_end(layout, k) : std::min(layout.depth, k + blocks * layout.block);
     const int64_t at = packed.panel_numbers(panel) + block * width;
-    const Turn turn = {packed.panel_weight(panel) + k / layout.group() * width * 4,
-                       packed.scales + at,
-                       packed.zeros == nullptr ? nullptr : packed.zeros + at,
-                       packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at,
-                       width,
-                       last - k,
-                       layout.block};
+    const DigitTurn turn = {packed.panel_weight(panel) + k / layout.group() * width * 4,
+                            packed.scales + at,
+                            packed.zeros == nullptr ? nullptr : packed.zeros + at,
+                            packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at,
+                            width,
+                            last - k,
+                            layout.block};
     const int64_t chunk = block * digits.chunks_of_block() + (k - block * layout.block) / NarrowDigits::kChunk;
-    const Rows rows = {digits.digits(begin) + kDigits * k, digits.row_bytes(), digits.chunks(begin) + chunk,
-                       digits.row_chunks()};
-    layout.bits == 8 ? add_all_rows<8>(turn, rows, end - begin, sum) : add_all_rows<4>(turn, rows, end - begin, sum);
+    const DigitRows rows = {digits.digits(begin) + NarrowDigits::kDigits * k, digits.row_bytes(),
+                            digits.chunks(begin) + chunk, digits.row_chunks()};
+    functions.add(turn, rows, end - begin, sum);
     k = last;
   }
 }
 
 }  // namespace berth::cpu
-
-#else
-
-namespace berth::cpu {
-
-bool has_narrow_digits() { return false; }
-bool split_into_digits(const NarrowLayout&, const float*, int64_t, const NarrowDigits&) { return false; }
-void multiply_digits(const NarrowPacked&, int64_t, const NarrowDigits&, int64_t, int64_t, float*) {}
-
-}  // namespace berth::cpu
-
-#endif

@@ -1,5 +1,5 @@
-// Rows of the input as integers, so that a processor with instructions for products of bytes (AVX-512 VNNI) need not
-// widen the weight at all.
+// Rows of the input as integers, so that a processor with instructions for products of bytes need not widen the weight at
+// all: AVX-512 VNNI for any rows, AVX2 for a few rows and weights of 4 bits, whose products of two bytes fit into 16.
 //
 // A row is cut where the weight's scales change, and after 256 elements. In such a chunk each element is rounded to a
 // whole number of steps, of which the largest has at least 2^22: half a step is less than what f32 itself loses of the
@@ -43,8 +43,8 @@ class NarrowDigits {
   Chunk* all_;
 };
 
-/// Whether this processor has the instructions, and is not limited to less (simd_limit.h).
-bool has_narrow_digits();
+/// Whether this processor, or what it is limited to (simd_limit.h), is faster so.
+bool has_narrow_digits(int64_t bits, int64_t rows);
 
 /// Row `i` of the digits, of layout.depth elements. False if one is not finite, or so large or small that a step has no
 /// exact reciprocal; then the digits are worth nothing. REQUIRES: has_narrow_digits().

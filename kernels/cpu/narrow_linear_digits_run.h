@@ -1,0 +1,45 @@
+// The innermost loops of narrow_linear_digits.h, which each instruction set has for itself.
+#pragma once
+
+#include "kernels/cpu/narrow_linear_digits.h"
+
+namespace berth::cpu {
+
+/// Some blocks of a panel, or a chunk of one: as much as stays in a first-level cache while rows have their turns.
+struct DigitTurn {
+  const uint8_t* weight;
+  const float* scales;
+  const int8_t* zeros;  // or null, as real_zeros
+  const float* real_zeros;
+  int64_t width;        // of the panel
+  int64_t rows, block;  // of the weight
+};
+
+/// Rows of digits, from the turn's first element on.
+struct DigitRows {
+  const int8_t* digits;
+  int64_t row_bytes;
+  const NarrowDigits::Chunk* chunk;
+  int64_t row_chunks;
+};
+
+/// Bytes from what is read to what is fetched into a first-level cache: two pages, which processors do not cross on
+/// their own.
+constexpr int64_t kDigitsAhead = 8192;
+
+struct DigitFunctions {
+  /// The largest magnitude; NaN is the largest of all.
+  float (*largest)(const float* x, int64_t n);
+  /// x[i] * steps, rounded, as digits: of four elements the first digits, then the second ones, then the third. Sets
+  /// the sums of each digit. May write 48 bytes behind the last digit.
+  void (*split)(const float* x, int64_t n, float steps, int8_t* to, int32_t* sums);
+  /// Adds the products of `count` rows to out[i * 64 + j].
+  void (*add)(const DigitTurn& turn, DigitRows rows, int64_t count, float* out);
+};
+
+/// For weights of 8 or 4 bits. REQUIRES: the processor is an x86 with AVX-512 VNNI.
+DigitFunctions vnni_digit_functions(int64_t bits);
+/// For weights of 4 bits. REQUIRES: the processor is an x86 with AVX2 and FMA.
+DigitFunctions avx2_digit_functions();
+
+}  // namespace berth::cpu
