@@ -115,26 +115,26 @@ int64_t QuantizedPlaces::Place::offset(int64_t row, int64_t column) const {
   return ((plain ? row * columns : pixel_offset(*tensor, row)) + column * step()) * size;
 }
 
-void QuantizedPlaces::finish(const QuantizedFunctions& functions, const QuantizedFinish& finish, QuantizedRows part,
+void QuantizedPlaces::finish(const QuantizedFunctions& functions, const QuantizedFinish& finish, QuantizedRows* part,
                              int64_t first, int64_t count, int64_t column) const {
   const bool together = out_.plain && (residual_.tensor == nullptr || residual_.plain);
   const int64_t step = together ? count : 1;
-  part.rows = step;
-  part.out_step = out_.step();
-  part.out_row = out_.row_bytes();
+  part->rows = step;
+  part->out_step = out_.step();
+  part->out_row = out_.row_bytes();
   if (residual_.tensor != nullptr) {
-    part.residual_step = residual_.step();
-    part.residual_row = residual_.row_bytes();
+    part->residual_step = residual_.step();
+    part->residual_row = residual_.row_bytes();
   }
   for (int64_t row = first; row < first + count; row += step) {
-    part.row = conv_ ? 0 : row;
-    part.out = static_cast<uint8_t*>(out_.tensor->raw()) + out_.offset(row, column);
+    part->row = conv_ ? 0 : row;
+    part->out = static_cast<uint8_t*>(out_.tensor->raw()) + out_.offset(row, column);
     if (residual_.tensor != nullptr) {
-      part.residual = residual_.tensor->data<uint8_t>() + residual_.offset(row, column);
+      part->residual = residual_.tensor->data<uint8_t>() + residual_.offset(row, column);
     }
-    functions.finish(finish, part);
-    part.sums += part.sums_row;
-    if (part.totals != nullptr) ++part.totals;
+    functions.finish(finish, *part);
+    part->sums += part->sums_row;
+    if (part->totals != nullptr) ++part->totals;
   }
 }
 

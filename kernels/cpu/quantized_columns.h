@@ -45,8 +45,8 @@ class QuantizedPlaces {
   int64_t row_bytes() const { return out_.row_bytes(); }
 
   /// Finishes `count` rows from `first` on, counted over the whole result, from column `column` of it on; sums, columns
-  /// and totals are set in `part`.
-  void finish(const QuantizedFunctions& functions, const QuantizedFinish& finish, QuantizedRows part, int64_t first,
+  /// and totals are set in `*part`, and the rest changes.
+  void finish(const QuantizedFunctions& functions, const QuantizedFinish& finish, QuantizedRows* part, int64_t first,
               int64_t count, int64_t column) const;
 
  private:

@@ -187,7 +187,7 @@ class DepthwiseRun {
     part.sums_row = kDepthwiseChannels;
     part.column = window.offset;
     part.count = window.channels;
-    places_.finish(functions_, finish_, part, first, count, window.offset);
+    places_.finish(functions_, finish_, &part, first, count, window.offset);
   }
 
   bool run_at_once(int64_t first, int64_t count, int64_t block,

@@ -226,7 +226,7 @@ class Run {
     part.column = (group * panels_ + panel) * kPanelColumns;
     part.count = std::min(panels * kPanelColumns, layout_.columns - panel * kPanelColumns);
     part.totals = rows.totals == nullptr ? nullptr : rows.totals + begin;
-    places_.finish(functions_, finish_, part, rows.first + begin, count,
+    places_.finish(functions_, finish_, &part, rows.first + begin, count,
                    group * layout_.columns + panel * kPanelColumns);
   }
 
