@@ -1,4 +1,4 @@
-// Interleaving two to four streams of f32, and the reverse: the inner loop of channel shuffles, and of
+// Interleaving two to four streams of f32 or of bytes, and the reverse: the inner loop of channel shuffles, and of
 // permutations between planes and pixels for images with few channels.
 #pragma once
 
@@ -10,9 +10,11 @@ constexpr int kMaxStreams = 4;
 
 /// out[count * i + s] = in[s * stride + i] for i in [0, n). REQUIRES: 2 <= count <= kMaxStreams.
 void interleave(const float* in, int64_t stride, int count, int64_t n, float* out);
+void interleave(const uint8_t* in, int64_t stride, int count, int64_t n, uint8_t* out);
 
 /// out[s * stride + i] = in[count * i + s] for i in [0, n). REQUIRES: 2 <= count <= kMaxStreams.
 void deinterleave(const float* in, int count, int64_t n, float* out, int64_t stride);
+void deinterleave(const uint8_t* in, int count, int64_t n, uint8_t* out, int64_t stride);
 
 struct RowPair {
   const float* a;

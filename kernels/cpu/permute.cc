@@ -60,8 +60,11 @@ portable::Walk without_last_two(const portable::Walk& walk) {
   return rows;
 }
 
+bool is_ours(DType dtype) { return dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kI8; }
+
 // False when this is not a merge of streams; then nothing has happened. Long streams are shared out in parts.
-bool run_streams(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
+template <typename T>
+bool run_streams_of(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
   const portable::Walk walk = walk_of(box, out);
   Streams streams;
   if (!find_streams(walk, &streams)) return false;
@@ -75,8 +78,8 @@ bool run_streams(KernelContext& context, const Tensor& self, const portable::Sub
     portable::for_each_run(items, begin, end, [&](const int64_t* at, int64_t run) {
       for (int64_t i = 0; i < run; ++i, ++item) {
         const int64_t n = std::min(part, streams.n - item % parts * part);
-        const float* from = self.data<float>() + box.offset + at[1] + i * items.step(1);
-        float* to = out.data<float>() + at[0] + i * items.step(0);
+        const T* from = static_cast<const T*>(self.raw()) + box.offset + at[1] + i * items.step(1);
+        T* to = static_cast<T*>(out.raw()) + at[0] + i * items.step(0);
         if (streams.merge) interleave(from, streams.apart, streams.count, n, to);
         if (!streams.merge) deinterleave(from, streams.count, n, to, streams.apart);
       }
@@ -85,8 +88,13 @@ bool run_streams(KernelContext& context, const Tensor& self, const portable::Sub
   return true;
 }
 
+bool run_streams(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
+  if (self.dtype() == DType::kF32) return run_streams_of<float>(context, self, box, out);
+  return run_streams_of<uint8_t>(context, self, box, out);
+}
+
 Error run(KernelContext& context, const Tensor& self, const portable::SubBox& box, Tensor& out) {
-  if (self.dtype() == DType::kF32) {
+  if (is_ours(self.dtype()) && out.dtype() == self.dtype()) {
     BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, box.sizes));
     if (out.numel() == 0 || run_streams(context, self, box, out)) return Error::kOk;
   }
@@ -98,7 +106,7 @@ template <typename Args>
 Error run_whole(KernelContext& context, const Args& args, Error (*portable_kernel)(KernelContext&, const Args&)) {
   const Tensor& self = args.self;
   Tensor& out = args.out;
-  const bool ours = self.dtype() == DType::kF32 && out.dtype() == DType::kF32 && self.rank() == out.rank();
+  const bool ours = is_ours(self.dtype()) && out.dtype() == self.dtype() && self.rank() == out.rank();
   if (!ours || self.numel() == 0 || portable::same_layout(self, out)) return portable_kernel(context, args);
   portable::SubBox box;
   for (int d = 0; d < self.rank(); ++d) box.push(self.size(d), self.stride(d));

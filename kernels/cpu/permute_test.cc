@@ -13,10 +13,23 @@ namespace {
 
 using testing::Array;
 
+// Bytes of the sizes and the order of `x`.
+Array bytes_like(const Array& x, DType dtype) {
+  const Span<const uint8_t> order = x.tensor().dim_order();
+  const Array bytes(dtype, x.sizes(), {}, std::vector<uint8_t>(order.begin(), order.end()));
+  uint8_t* data = bytes.tensor().data<uint8_t>();
+  for (int64_t i = 0; i < bytes.tensor().numel(); ++i) data[i] = static_cast<uint8_t>(i * 167 + i / 251);
+  return bytes;
+}
+
 void check(const Array& x, const std::vector<int64_t>& dims, const std::vector<uint8_t>& order) {
   std::vector<int32_t> sizes;
   for (const int64_t d : dims) sizes.push_back(x.sizes()[d]);
   expect_same_as_portable("aten::permute_copy.out", {x, dims}, {Array(DType::kF32, sizes, {}, order)}, 0);
+  for (const DType dtype : {DType::kU8, DType::kI8}) {
+    expect_same_as_portable("aten::permute_copy.out", {bytes_like(x, dtype), dims}, {Array(dtype, sizes, {}, order)},
+                            0);
+  }
 }
 
 TEST(Permute, ChannelShuffles) {
@@ -66,6 +79,9 @@ TEST(Permute, ImagesBetweenPlanesAndPixels) {
         expect_same_as_portable(name, {planes, false, to_last}, {array_like(pixels)}, 0);
         expect_same_as_portable(name, {pixels, false, to_first}, {array_like(planes)}, 0);
         expect_same_as_portable(name, {pixels, false, to_last}, {array_like(pixels)}, 0);
+        const Array byte_planes = bytes_like(planes, DType::kI8), byte_pixels = bytes_like(pixels, DType::kI8);
+        expect_same_as_portable(name, {byte_planes, false, to_last}, {array_like(byte_pixels)}, 0);
+        expect_same_as_portable(name, {byte_pixels, false, to_first}, {array_like(byte_planes)}, 0);
       }
       check(planes, to_last, {});
     }
