@@ -4,6 +4,8 @@
 //     %a = aten::relu(%x)                                                  →    %w: f32[64,3] = …
 //     %y = aten::mm(%a, %w)                                                     %y = aten::mm(%a, %w)
 //
+// What products in the body of a loop or a branch alone read goes into it, for the same reason.
+//
 // Models that are quantised begin with the dequantisation of all weights. The delegate that reads a weight must have the
 // nodes that make it, to compute with the integers or to fold them; a delegate's part is formed in the order of the nodes.
 #pragma once

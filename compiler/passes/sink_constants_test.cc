@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
@@ -61,25 +62,43 @@ TEST(SinkConstants, KeepsWhatOutputsAloneRead) {
   EXPECT_NE(sunk(text).find("%c: f32[2,2] = dim_order_ops"), std::string::npos);
 }
 
-TEST(SinkConstants, StaysOutsideOfTheBranchThatReadsIt) {
-  const std::string text = std::string(kWeights) + R"(
+// A branch that reads a weight in `$reader`, and gives `%t`.
+std::string branch(const std::string& reader, const std::string& other) {
+  return filled(std::string(kWeights) + R"(
   method f(%x: f32[2,2], %p: bool) {
     %q: i8[2,2] = const @q
+    %s: f32[] = const @s
     %c: f32[2,2] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+    %w: f32[2,2] = aten::mul.Tensor(%c, %s)
     %a: f32[2,2] = aten::relu(%x)
     %y: f32[2,2] = berth::if(%p) {
       ()
-      %t: f32[2,2] = aten::mm(%a, %c)
+      %b: f32[2,2] = aten::exp(%a)
+      %t: f32[2,2] = $reader
       yield %t
     } {
       ()
       yield %a
     }
-    return %y
-  })";
-  const std::string after = sunk(text);
-  EXPECT_LT(after.find("aten::relu"), after.find("dim_order_ops::_to_dim_order_copy")) << after;
-  EXPECT_LT(after.find("dim_order_ops::_to_dim_order_copy"), after.find("berth::if")) << after;
+    %z: f32[2,2] = $other
+    return %z
+  })",
+                {{"reader", reader}, {"other", other}});
+}
+
+TEST(SinkConstants, WhatProductsOfOneBodyReadGoesIntoIt) {
+  const std::string after = sunk(branch("aten::mm(%b, %w)", "aten::relu(%y)"));
+  const size_t body = after.find("aten::exp");
+  EXPECT_GT(after.find("dim_order_ops::_to_dim_order_copy"), body) << after;
+  EXPECT_GT(after.find("aten::mul.Tensor"), body) << after;
+  EXPECT_LT(after.find("aten::mul.Tensor"), after.find("aten::mm")) << after;
+}
+
+TEST(SinkConstants, WhatOthersReadTooStaysOutside) {
+  const std::string twice = sunk(branch("aten::mm(%b, %w)", "aten::mm(%y, %w)"));
+  EXPECT_LT(twice.find("aten::mul.Tensor"), twice.find("berth::if")) << twice;
+  const std::string sum = sunk(branch("aten::add.Tensor(%b, %w, 1)", "aten::relu(%y)"));
+  EXPECT_LT(sum.find("aten::mul.Tensor"), sum.find("berth::if")) << sum;
 }
 
 }  // namespace
