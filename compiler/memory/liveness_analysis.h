@@ -64,6 +64,7 @@ class Analysis {
   Status make_results(const ir::Node& node, const std::string& where);
   Status carry(const ir::Node& node, const ir::ValueList& initial, const ir::Graph& region);
   void begin_carried(ir::NodeId id, const ir::ValueList& initial);
+  bool write_is_seen(ir::ValueId value) const;
   void update_in_place(const ir::Graph& body, const std::vector<ir::ValueId>& results, size_t carried);
   bool may_update(const ir::Graph& body, ir::ValueId input, ir::ValueId next) const;
   Status end_iteration(ir::NodeId id, size_t carried, const ir::Graph& body, const std::string& where);

@@ -186,6 +186,7 @@ bool Analysis::may_update(const Graph& body, ValueId input, ValueId next) const 
 /// nothing is copied.
 void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& results, size_t carried) {
   if (!options_.allows_in_place()) return;
+  std::vector<ValueId> updates;
   for (size_t i = 0; i < carried; ++i) {
     const ValueId* value = std::get_if<ValueId>(&body.outputs[i]);
     if (value == nullptr || method_.value(*value).kind != ir::ValueKind::kNode) continue;
@@ -203,8 +204,24 @@ void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& re
     if (!same || !computed || !once || out_.aliases.rows[*value].in_row() ||
         out_.aliases.homes[results[i]].home != Home::kBuffer)
       continue;
-    if (may_update(body, body.inputs[i], *value)) out_.aliases.stands_for[*value] = results[i];
+    if (!may_update(body, body.inputs[i], *value)) continue;
+    out_.aliases.stands_for[*value] = results[i];
+    updates.push_back(*value);
   }
+  for (const ValueId value : updates) {
+    if (!write_is_seen(value)) out_.aliases.stands_for[value] = ValueId();
+  }
+}
+
+/// Whether the plan check sees what the maker of `value` writes if `value` lies where something was written before. Of a
+/// delegate's call a file says only the arguments: the last ones that nothing has written yet are taken for its results,
+/// so none of them may be before one that lies so.
+bool Analysis::write_is_seen(ValueId value) const {
+  const Node& maker = method_.node(method_.value(value).node);
+  if (!maker.is(OpId::delegate)) return true;
+  const auto end = std::find(maker.results.begin(), maker.results.end(), value);
+  return std::none_of(maker.results.begin(), end,
+                      [&](ValueId before) { return !out_.aliases.stands_for[before].valid(); });
 }
 
 /// All that was made before the loop and is read in it lives to its end. What a loop inside of it stacks lives as long

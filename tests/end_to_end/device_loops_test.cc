@@ -136,10 +136,6 @@ std::vector<uint8_t> program_of(const ir::Module& module, const memory::MemoryOp
   return format::program_bytes(emitted->program).value();
 }
 
-/// Programs that were made of programs and that the plan check refuses, as it follows the rows of a loop in a loop less
-/// far than the planner does: of the first 150 seeds one, 84.
-int second_programs_refused = 0;
-
 /// Runs `module`, which placement made of `given`; and the program that is made of its program, which must give the same
 /// and, where what a loop carries is clear from the program, copy no more.
 Copied run(const ir::Module& given, const ir::Module& module, const memory::MemoryOptions& options,
@@ -160,10 +156,6 @@ Copied run(const ir::Module& given, const ir::Module& module, const memory::Memo
   if (!placed_again.ok()) return copied;
   const std::vector<uint8_t> second = program_of(*again, options);
   if (second.empty()) return copied;
-  if (!copies_are_clear && !check_program(second).ok()) {
-    ++second_programs_refused;
-    return copied;
-  }
   const Copied of_second = run_program(given, second, ir::print(*again));
   if (!copies_are_clear) return copied;
   EXPECT_LE(of_second.to_device, copied.to_device) << ir::print(*again);
@@ -440,9 +432,7 @@ void run_random(unsigned seed) {
 
 TEST(DeviceLoops, RandomLoopsOnRandomDevicesGiveTheEvaluatorsNumbers) {
   if (const char* seed = std::getenv("BERTH_SEED")) return run_random(static_cast<unsigned>(std::atoi(seed)));
-  second_programs_refused = 0;
   for (unsigned seed = 0; seed < 150 && !::testing::Test::HasFailure(); ++seed) run_random(seed);
-  EXPECT_LE(second_programs_refused, 1);
 }
 
 }  // namespace
