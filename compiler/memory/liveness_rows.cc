@@ -60,7 +60,8 @@ bool Analysis::may_be_row(const Graph& body, const ir::Argument& output, ValueId
   if (type == nullptr || !type->is_static() || made.kind != ir::ValueKind::kNode) return false;
   const Node& maker = method_.node(made.node);
   return (maker.is(OpId::delegate) || maker.op->is_device_copy()) &&
-         std::find(body.nodes.begin(), body.nodes.end(), made.node) != body.nodes.end();
+         std::find(body.nodes.begin(), body.nodes.end(), made.node) != body.nodes.end() &&
+         !payload_uses_as_scratch(module_, method_, *value);
 }
 
 bool Analysis::has_aligned_rows(const TensorType& row) const {
@@ -70,7 +71,7 @@ bool Analysis::has_aligned_rows(const TensorType& row) const {
 void Analysis::place_in_stack(const Graph& body, size_t k, size_t carried, ValueId result) {
   if (!may_be_row(body, body.outputs[k], result) || !is_given_once(body, carried, body.outputs.size(), k)) return;
   const ValueId value = std::get<ValueId>(body.outputs[k]);
-  if (!has_aligned_rows(method_.tensor(value)) || payload_uses_as_scratch(module_, method_, value)) return;
+  if (!has_aligned_rows(method_.tensor(value))) return;
   out_.aliases.rows[value] = {RowHome::Kind::kStack, result};
 }
 

@@ -433,6 +433,8 @@ void run_random(unsigned seed) {
 TEST(DeviceLoops, RandomLoopsOnRandomDevicesGiveTheEvaluatorsNumbers) {
   if (const char* seed = std::getenv("BERTH_SEED")) return run_random(static_cast<unsigned>(std::atoi(seed)));
   for (unsigned seed = 0; seed < 150 && !::testing::Test::HasFailure(); ++seed) run_random(seed);
+  // Found by 3000 seeds: scratch of a delegate taken for what a loop carries, and results that hold scratch in rows.
+  for (const unsigned seed : {747u, 1095u, 1133u, 1885u}) run_random(seed);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace berth::pte {
 
 // A nested program says how many inputs it has.
-Expected<uint32_t> MethodImporter::count_nested_inputs(int32_t index) {
-  const auto known = nested_inputs_.find(index);
-  if (known != nested_inputs_.end()) return known->second;
+Expected<MethodImporter::NestedPorts> MethodImporter::count_nested_ports(int32_t index) {
+  const auto known = nested_ports_.find(index);
+  if (known != nested_ports_.end()) return known->second;
   Span<const uint8_t> payload;
   format::Report report;
   format::ProgramView nested;
@@ -31,7 +31,8 @@ Expected<uint32_t> MethodImporter::count_nested_inputs(int32_t index) {
   if (format::ProgramView::open(*bytes, &nested, &report) != Error::kOk || nested.method_count() != 1) {
     return invalid("the payload of delegate " + std::to_string(index) + " is not one method");
   }
-  return nested_inputs_[index] = format::length(nested.method(0).inputs());
+  const fb::ExecutionPlan& method = nested.method(0);
+  return nested_ports_[index] = {format::length(method.inputs()), format::length(method.outputs())};
 }
 
 // Results are the last arguments that nothing wrote before, and that are neither inputs nor constants.
@@ -104,6 +105,18 @@ bool MethodImporter::ends_in_scratch(int32_t delegate, const flatbuffers::Vector
          t->sizes()->Get(0) == scratch;
 }
 
+/// The arguments that hold other numbers after the call. Scratch does too, but nothing reads it.
+Expected<MethodImporter::Positions> MethodImporter::changed_arguments(const fb::DelegateCall& call) {
+  const int32_t index = call.delegate_index();
+  const auto& args = *call.args();
+  if (!runs_nested_programs(format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id()))) {
+    return Positions{0, args.size() - (ends_in_scratch(index, args) ? 1 : 0)};
+  }
+  BERTH_ASSIGN_OR_RETURN(const NestedPorts ports, count_nested_ports(index));
+  const uint32_t begin = std::min(ports.inputs, args.size());
+  return Positions{begin, begin + std::min(ports.outputs, args.size() - begin)};
+}
+
 Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const int32_t index = call.delegate_index();
   const char* backend = format::text(plan_.delegates()->Get(static_cast<uint32_t>(index))->id());
@@ -111,7 +124,13 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   const auto& args = *call.args();
   const bool own = runs_nested_programs(backend);
   BERTH_TRY(spend(args.size() + writes_.size()));
-  BERTH_ASSIGN_OR_RETURN(const uint32_t first, own ? count_nested_inputs(index) : count_inputs(args));
+  uint32_t first = 0;
+  if (own) {
+    BERTH_ASSIGN_OR_RETURN(const NestedPorts ports, count_nested_ports(index));
+    first = ports.inputs;
+  } else {
+    BERTH_ASSIGN_OR_RETURN(first, count_inputs(args));
+  }
   if (first >= args.size()) return unsupported("calls a delegate that gives no results of its own");
   ir::ValueList inputs;
   for (uint32_t i = 0; i < first; ++i) {

@@ -272,7 +272,16 @@ class MethodImporter {
   Status check_states(size_t known, size_t first_write);
 
   // delegates.cc
-  Expected<uint32_t> count_nested_inputs(int32_t index);
+  struct NestedPorts {
+    uint32_t inputs;
+    uint32_t outputs;
+  };
+  struct Positions {
+    uint32_t begin;
+    uint32_t end;
+  };
+  Expected<NestedPorts> count_nested_ports(int32_t index);
+  Expected<Positions> changed_arguments(const fb::DelegateCall& call);
   Expected<uint32_t> count_inputs(const flatbuffers::Vector<int32_t>& args);
   Expected<ir::DelegateId> delegate_of(int32_t index);
   Status check_is_tensor(Slot slot) const;
@@ -318,7 +327,7 @@ class MethodImporter {
   std::map<ir::SymbolId, InputDim> free_;           // symbols that stand for open sizes
   std::map<uint32_t, uint32_t> loops_;              // of this chain: last instruction by first
   std::map<int32_t, ir::DelegateId> delegates_;     // by index in the method
-  std::map<int32_t, uint32_t> nested_inputs_;       // the same: inputs of those that are nested programs
+  std::map<int32_t, NestedPorts> nested_ports_;     // the same: of those that are nested programs
   Stack* stack_ = nullptr;                          // of the loop around
   const fb::Chain* chain_ = nullptr;
   int32_t instruction_ = -1;

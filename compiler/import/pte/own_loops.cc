@@ -67,7 +67,9 @@ Expected<MethodImporter::Carried> MethodImporter::find_changed(uint32_t begin, u
   for (uint32_t i = begin; i < end; ++i) {
     BERTH_TRY(spend(1));
     if (const fb::DelegateCall* call = instruction(i).instr_args_as_DelegateCall()) {
-      for (int32_t slot : *call->args()) {
+      BERTH_ASSIGN_OR_RETURN(const Positions changed, changed_arguments(*call));
+      for (uint32_t k = changed.begin; k < changed.end; ++k) {
+        const Slot slot = call->args()->Get(k);
         if (inputs_.count(slot) == 0) BERTH_TRY(note_write(slot, loop, &carried));
       }
     } else if (const fb::MoveCall* move = instruction(i).instr_args_as_MoveCall()) {
