@@ -53,9 +53,8 @@ struct Store {
 };
 
 template <bool kDivides>
-HWY_INLINE hn::Vec<Words> whole_numbers(const float* in, const Store& by) {
+HWY_INLINE hn::Vec<Words> whole_numbers(Vector x, const Store& by) {
   const Floats d;
-  const Vector x = hn::LoadU(d, in);
   const Vector scaled = kDivides ? hn::Div(x, hn::Set(d, by.factor)) : hn::Mul(x, hn::Set(d, by.factor));
   const Vector held = hn::Min(hn::Max(scaled, hn::Set(d, by.low)), hn::Set(d, by.high));
   const Vector number = hn::IfThenElse(hn::IsNaN(scaled), hn::Set(d, by.nan), held);
@@ -67,45 +66,84 @@ HWY_INLINE hn::Vec<Words> whole_numbers(const float* in, const Store& by) {
   return hn::Add(rounded, hn::Set(Words(), by.zero));
 }
 
-template <typename T, bool kDivides>
-HWY_INLINE void quantise_register(const float* in, const Store& by, T* out) {
-  const hn::Rebind<T, Floats> d;
-  hn::StoreU(hn::DemoteTo(d, whole_numbers<kDivides>(in, by)), d, out);
-}
-
-// Four registers to one of bytes, where that is cheaper than one by one. Returns how many elements are done.
-template <typename T, bool kDivides>
-HWY_INLINE int64_t quantise_registers([[maybe_unused]] const float* in, [[maybe_unused]] int64_t n,
-                                      [[maybe_unused]] const Store& by, [[maybe_unused]] T* out) {
+// Whole registers of the numbers that `load(i)` gives, and how many elements that are. Four registers become one of
+// bytes where that is cheaper than one by one.
+template <bool kDivides, typename T, typename Load>
+HWY_INLINE int64_t quantise_registers(const Load& load, int64_t n, const Store& by, T* out) {
   int64_t i = 0;
 #if HWY_TARGET == HWY_AVX3
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   for (; i + 64 <= n; i += 64) {
-    const auto part = [&](int k) HWY_ATTR { return whole_numbers<kDivides>(in + i + 16 * k, by).raw; };
+    const auto part = [&](int k) HWY_ATTR { return whole_numbers<kDivides>(load(i + 16 * k), by).raw; };
     const __m512i low = _mm512_packs_epi32(part(0), part(1));
     const __m512i high = _mm512_packs_epi32(part(2), part(3));
     const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
     _mm512_storeu_si512(out + i, _mm512_permutexvar_epi32(order, bytes));
   }
 #endif
+  const hn::Rebind<T, Floats> d;
+  for (; i + kLanes <= n; i += kLanes) {
+    hn::StoreU(hn::DemoteTo(d, whole_numbers<kDivides>(load(i), by)), d, out + i);
+  }
   return i;
 }
 
 template <typename T, bool kDivides>
 void quantise(const float* in, int64_t n, const Store& by, T* out) {
-  int64_t i = quantise_registers<T, kDivides>(in, n, by, out);
-  for (; i + kLanes <= n; i += kLanes) quantise_register<T, kDivides>(in + i, by, out + i);
-  if (i == n) return;
+  const auto at = [](const float* from) {
+    return [from](int64_t i) HWY_ATTR { return hn::LoadU(Floats(), from + i); };
+  };
+  const int64_t done = quantise_registers<kDivides>(at(in), n, by, out);
+  if (done == n) return;
   float rest[kLanes] = {};
   T bytes[kLanes];
-  for (int64_t k = i; k < n; ++k) rest[k - i] = in[k];
-  quantise_register<T, kDivides>(rest, by, bytes);
-  for (int64_t k = i; k < n; ++k) out[k] = bytes[k - i];
+  for (int64_t k = done; k < n; ++k) rest[k - done] = in[k];
+  quantise_registers<kDivides>(at(rest), kLanes, by, bytes);
+  for (int64_t k = done; k < n; ++k) out[k] = bytes[k - done];
 }
 
 template <typename T>
 void quantise_to(const float* in, int64_t n, const Quantising& by, T* out) {
   return by.divides ? quantise<T, true>(in, n, Store(by), out) : quantise<T, false>(in, n, Store(by), out);
+}
+
+// Signed bytes are moved by 128, and their zero point with them.
+struct Term {
+  explicit Term(const ByteTerm& term)
+      : flip(term.is_signed ? 0x80 : 0), zero(term.by.zero + (term.is_signed ? 128.0f : 0.0f)), scale(term.by.scale) {}
+
+  HWY_INLINE Vector load(const uint8_t* in) const {
+    const hn::Rebind<uint8_t, Floats> d;
+    const auto bytes = hn::Xor(hn::LoadU(d, in), hn::Set(d, flip));
+    const Vector number = hn::ConvertTo(Floats(), hn::PromoteTo(Words(), bytes));
+    return hn::Mul(hn::Sub(number, hn::Set(Floats(), zero)), hn::Set(Floats(), scale));
+  }
+
+  uint8_t flip;
+  float zero, scale;
+};
+
+template <typename T, bool kDivides>
+void add_terms(const ByteTerm& a, const ByteTerm& b, int64_t n, const Store& by, T* out) {
+  const Term first(a), second(b);
+  const auto sum = [&](const uint8_t* x, const uint8_t* y) {
+    return [&first, &second, x, y](int64_t i) HWY_ATTR { return hn::Add(first.load(x + i), second.load(y + i)); };
+  };
+  const int64_t done = quantise_registers<kDivides>(sum(a.data, b.data), n, by, out);
+  if (done == n) return;
+  uint8_t x[kLanes] = {}, y[kLanes] = {};
+  T bytes[kLanes];
+  for (int64_t k = done; k < n; ++k) {
+    x[k - done] = a.data[k];
+    y[k - done] = b.data[k];
+  }
+  quantise_registers<kDivides>(sum(x, y), kLanes, by, bytes);
+  for (int64_t k = done; k < n; ++k) out[k] = bytes[k - done];
+}
+
+template <typename T>
+void add_to(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, T* out) {
+  return by.divides ? add_terms<T, true>(a, b, n, Store(by), out) : add_terms<T, false>(a, b, n, Store(by), out);
 }
 
 #if HWY_TARGET == HWY_AVX3
@@ -139,6 +177,11 @@ void quantise_run(const float* in, int64_t n, const Quantising& by, DType to, vo
   quantise_to(in, n, by, static_cast<int8_t*>(out));
 }
 
+void add_run(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out) {
+  if (to == DType::kU8) return add_to(a, b, n, by, static_cast<uint8_t*>(out));
+  add_to(a, b, n, by, static_cast<int8_t*>(out));
+}
+
 void look_up_run(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
 #if HWY_TARGET == HWY_AVX3
   static const bool permutes = __builtin_cpu_supports("avx512vbmi") != 0;
@@ -156,6 +199,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(dequantise_run);
 HWY_EXPORT(quantise_run);
+HWY_EXPORT(add_run);
 HWY_EXPORT(look_up_run);
 
 void dequantise_elements(DType from, const void* in, int64_t n, const Dequantising& by, float* out) {
@@ -164,6 +208,10 @@ void dequantise_elements(DType from, const void* in, int64_t n, const Dequantisi
 
 void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out) {
   HWY_DYNAMIC_DISPATCH(quantise_run)(in, n, by, to, out);
+}
+
+void add_bytes(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out) {
+  HWY_DYNAMIC_DISPATCH(add_run)(a, b, n, by, to, out);
 }
 
 void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {

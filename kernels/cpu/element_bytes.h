@@ -32,6 +32,17 @@ struct Quantising {
 constexpr float kMostZero = 65536;
 void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out);
 
+/// Bytes that stand for numbers. REQUIRES: by.zero is a whole number of at most kMostZero.
+struct ByteTerm {
+  const uint8_t* data = nullptr;
+  bool is_signed = false;
+  Dequantising by;
+};
+
+/// out[i] = quantised(dequantised(a[i]) + dequantised(b[i])) for i in [0, n), in one pass. `out` may be one of them.
+/// REQUIRES: as quantise_elements().
+void add_bytes(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out);
+
 /// out[i] = table[in[i]] for i in [0, n), of 256 bytes. `out` may be `in`.
 void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out);
 

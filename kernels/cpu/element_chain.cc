@@ -1,6 +1,7 @@
 #include "kernels/cpu/element_chain.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/cpu/element_ends.h"
 #include "kernels/cpu/element_step.h"
@@ -321,6 +322,27 @@ void look_up(KernelContext& context, const Chain& chain, const ChainEnds& ends, 
                        [&](int64_t begin, int64_t end) { look_up_bytes(table, in + begin, end - begin, to + begin); });
 }
 
+// Both terms of a chain that adds two tensors of bytes and quantises the sum; false for any other.
+bool read_byte_sum(const Chain& chain, const ChainEnds& ends, ByteTerm (&terms)[2]) {
+  if (!ends.quantises || ends.source < chain.inputs + chain.constants) return false;
+  const size_t first = chain.inputs + chain.constants;
+  const size_t sum = ends.source - first;
+  for (size_t s = 0; s < chain.steps; ++s) {
+    if (ends.computes(s) != (s == sum)) return false;
+  }
+  if (chain.step[sum].op != Op::kAdd) return false;
+  for (int k = 0; k < 2; ++k) {
+    size_t operand = chain.step[sum].operand[k];
+    if (operand >= first && ends.loaded[operand - first] != ChainEnds::kNone) operand = ends.loaded[operand - first];
+    if (operand >= chain.inputs || !is_byte(chain.input[operand]->dtype())) return false;
+    const Dequantising& by = ends.load[operand];
+    if (by.zero != std::nearbyint(by.zero) || std::fabs(by.zero) > kMostZero) return false;
+    terms[k] = {static_cast<const uint8_t*>(chain.input[operand]->raw()), chain.input[operand]->dtype() == DType::kI8,
+                by};
+  }
+  return true;
+}
+
 }  // namespace
 
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
@@ -336,6 +358,16 @@ void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
   const ChainEnds ends(chain);
   const bool bytes = chain.inputs == 1 && is_byte(chain.input[0]->dtype()) && is_byte(out.dtype());
   if (flat && bytes && out.numel() >= kTableElements) return look_up(context, chain, ends, out);
+  ByteTerm terms[2];
+  if (flat && read_byte_sum(chain, ends, terms)) {
+    auto* const to = static_cast<uint8_t*>(out.raw());
+    return context.parallel_for(out.numel(), kGrainWork / 4, [&](int64_t begin, int64_t end) {
+      ByteTerm a = terms[0], b = terms[1];
+      a.data += begin;
+      b.data += begin;
+      add_bytes(a, b, end - begin, ends.store, out.dtype(), to + begin);
+    });
+  }
   const Buffers buffers(chain, ends);
   const Memory memory(chain, out);
   int64_t work = static_cast<int64_t>(chain.inputs);

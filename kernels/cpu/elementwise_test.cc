@@ -291,6 +291,39 @@ TEST(Elementwise, RandomQuantisedChainsGiveThePortableBytes) {
   }
 }
 
+// Two tensors of bytes in one pass: every type, numbers of elements around those of registers.
+TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  Random random(seed.value);
+  for (const int32_t size : {1, 4, 15, 16, 17, 63, 64, 65, 200, 40000}) {
+    for (int types = 0; types < 8; ++types) {
+      const auto type = [&](int bit) { return (types >> bit & 1) != 0 ? DType::kI8 : DType::kU8; };
+      SCOPED_TRACE(std::to_string(size) + " elements, types " + std::to_string(types));
+      QuantisedChain chain(2);
+      std::vector<Arg> inputs;
+      int64_t terms[2];
+      for (int k = 0; k < 2; ++k) {
+        const Array bytes(type(k), {size});
+        for (int64_t i = 0; i < size; ++i) bytes.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random.engine());
+        inputs.emplace_back(bytes);
+        terms[k] = chain.step(Op::kSub, k, chain.constant(random.below(255) - (type(k) == DType::kI8 ? 128 : 0)));
+        terms[k] = chain.step(Op::kMul, terms[k], chain.constant(0.01 * (1 + random.below(40))));
+      }
+      const bool is_signed = type(2) == DType::kI8;
+      int64_t y = chain.step(Op::kAdd, terms[0], terms[1]);
+      y = chain.step(random.below(2) == 0 ? Op::kDiv : Op::kMul, y, chain.constant(0.02 * (1 + random.below(30))));
+      y = chain.step(Op::kRound, y);
+      y = chain.step(Op::kAdd, y, chain.constant(random.below(200) - (is_signed ? 100 : 0)));
+      y = chain.step(Op::kClamp, y, chain.constant(is_signed ? -128 : 0), chain.constant(is_signed ? 127 : 255));
+      chain.step(is_signed ? Op::kToI8 : Op::kToU8, y);
+      chain.fill();
+      expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), chain.code, chain.constants},
+                              {Array(type(2), {size})}, 0);
+    }
+  }
+}
+
 // Every byte of both types, through a table and beside it.
 TEST(Elementwise, TablesHoldEveryByte) {
   const auto n = [](Op op) { return static_cast<int64_t>(op); };
