@@ -25,7 +25,10 @@ namespace {
 constexpr int kDigits = NarrowDigits::kDigits;
 constexpr int64_t kLanes = 16;
 
-BERTH_VNNI __mmask16 mask_of(int64_t left) { return left >= kLanes ? 0xFFFF : static_cast<__mmask16>((1 << left) - 1); }
+BERTH_VNNI __mmask16 mask_of(int64_t left) {
+  if (left >= kLanes) return 0xFFFF;
+  return static_cast<__mmask16>((1 << left) - 1);
+}
 
 BERTH_VNNI float largest_of(const float* x, int64_t n) {
   const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
