@@ -23,6 +23,8 @@ constexpr double kSerialWork = 1 << 20;
 // Rows that a thread takes at a time, and what they may take of a second-level cache.
 constexpr int64_t kBlockRows = 4 * kMaxTileHeight;
 constexpr int64_t kBlockBytes = 256 * 1024;
+// Tiles whose sums are finished together, where that is done in registers.
+constexpr int64_t kStrips = 4;
 // Items of work for each thread, so that one that is late does not hold up the others.
 constexpr int64_t kItemsPerThread = 3;
 
@@ -79,6 +81,7 @@ class Run {
         rows_(rows_of(job)),
         panels_(job.layout->panels()),
         panel_bytes_(job.layout->panel_bytes()),
+        strips_at_once_(is_usual(finish) ? kStrips : 1),
         direct_(is_direct(job)) {
     if (!direct_ && finish.zeros == nullptr && QuantizedImage::fits(job)) image_.emplace(job);
   }
@@ -197,7 +200,7 @@ class Run {
 
   void run_panels(const Rows& rows, int64_t group, int64_t panel, int64_t panels) const {
     const int64_t strips = ceil_div<int64_t>(rows.count, functions_.max_rows[panels]);
-    alignas(64) int32_t sums[kMaxTileHeight * kMaxTilePanels * kPanelColumns];
+    alignas(64) int32_t sums[kStrips * kMaxTileHeight * kMaxTilePanels * kPanelColumns];
     const uint8_t* a[QuantizedImage::kMostRuns];
     QuantizedTile tile;
     tile.a = a;
@@ -207,13 +210,17 @@ class Run {
     tile.flip = flip_of(product_);
     tile.b = reinterpret_cast<const int8_t*>(job_.packed) + (group * panels_ + panel) * panel_bytes_;
     tile.panel_step = panel_bytes_;
-    tile.sums = sums;
     tile.ahead = panels * panel_bytes_;
     const int64_t least = rows.count / strips, longer = rows.count % strips;
-    for (int64_t strip = 0, begin = 0, end = 0; strip < strips; ++strip, begin = end) {
-      end = begin + least + (strip < longer ? 1 : 0);
-      for (int64_t run = 0; run < rows.runs; ++run) a[run] = rows.a[run * rows.apart] + begin * rows.step;
-      functions_.tile[panels][end - begin](tile);
+    for (int64_t strip = 0, begin = 0, end = 0; strip < strips; begin = end) {
+      // What all rows of a call have in common takes as long as some of them.
+      for (int64_t last = std::min(strips, strip + strips_at_once_); strip < last; ++strip) {
+        for (int64_t run = 0; run < rows.runs; ++run) a[run] = rows.a[run * rows.apart] + end * rows.step;
+        tile.sums = sums + (end - begin) * panels * kPanelColumns;
+        const int64_t height = least + (strip < longer ? 1 : 0);
+        functions_.tile[panels][height](tile);
+        end += height;
+      }
       finish(rows, begin, end - begin, group, panel, panels, sums);
     }
   }
@@ -238,6 +245,7 @@ class Run {
   QuantizedPlaces places_;
   int64_t rows_;
   int64_t panels_, panel_bytes_;  // of a group: divisions take as long as a small tile
+  int64_t strips_at_once_;
   bool direct_;
   std::optional<QuantizedImage> image_;
   int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;

@@ -61,7 +61,7 @@ inline bool is_usual(const QuantizedFinish& f) {
 struct QuantizedRows {
   const int32_t* sums = nullptr;
   int64_t sums_row = 0;
-  int64_t rows = 1;                 // at most kMaxTileHeight
+  int64_t rows = 1;                 // at most kMaxTileHeight, but where it is_usual()
   int64_t column = 0, count = 0;    // column: in the arrays of QuantizedFinish. At most kMaxTilePanels panels
   int64_t row = 0;                  // of the input's scales and zero points
   const int32_t* totals = nullptr;  // sum of (x - input_zero) over each row; of use with the weight's zeros
