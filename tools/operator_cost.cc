@@ -96,6 +96,10 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
     return product_flops(args, arg::mm_out::self);
   if (name == "aten::addmm.out") return product_flops(args, arg::addmm_out::mat1);
   if (name == "berth::attention.out") return attention_flops(args);
+  // With all keys: how many a query sees is known to the run alone.
+  if (name == "berth::grouped_attention.out") {
+    return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, arg::grouped_attention_out::key), 2);
+  }
   if (name == "berth::lstm_cell.out")
     return 2 * weight_of(args, arg::fused_lstm_cell_out::weight, arg::fused_lstm_cell_out::packing).numel;
   // For each step and row as many as lstm_cell: 4 * size gates, each a sum of `size` products.

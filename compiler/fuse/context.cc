@@ -25,6 +25,7 @@ const char* to_string(Reason reason) {
     case Reason::kFinished: return "activation-before";
     case Reason::kHasResidual: return "residual-already";
     case Reason::kNotFinite: return "not-finite";
+    case Reason::kMask: return "mask-not-a-length";
     case Reason::kScale: return "scale";
     case Reason::kOrder: return "order";
   }

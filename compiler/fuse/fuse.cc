@@ -11,6 +11,7 @@
 #include "compiler/fuse/fuse_dynamic_quantize.h"
 #include "compiler/fuse/fuse_elementwise.h"
 #include "compiler/fuse/fuse_group_norms.h"
+#include "compiler/fuse/fuse_grouped_attention.h"
 #include "compiler/fuse/fuse_lstm.h"
 #include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
@@ -76,6 +77,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_group_norms", fuse_group_norms),
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),
+      // Behind it, which reads heads out of rows of tokens: what is left has them in an order of their own.
+      pass("fuse_grouped_attention", fuse_grouped_attention),
       pass("fuse_lstm", fuse_lstm),
       {"dce", passes::dce},
       // What the steps were made of must not count as a reader of their cells.

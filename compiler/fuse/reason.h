@@ -16,6 +16,7 @@ enum class Reason : uint8_t {
   kHasResidual,    // residual-already: one is added at most
   kNotFinite,      // not-finite: a transposed convolution's weight would meet zeros that pad the input
   kScale,          // scale: scales and zero points are not positive numbers, and integers, of the tensor or a channel
+  kMask,           // mask-not-a-length: the mask does not say up to which key a query sees, so all are read
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
 };
 

@@ -271,6 +271,43 @@ Expected<Types> infer_fused_attention(const ShapeQuery& query) {
   return args.one(DType::kF32, {q.shape[0], q.shape[1], Dim(width)});
 }
 
+Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
+  const ShapeArgs args(query);
+  const TensorType& q = args.tensor(0);
+  const TensorType& k = args.tensor(1);
+  const TensorType& v = args.tensor(2);
+  for (size_t i = 0; i < 3; ++i) {
+    BERTH_TRY(expect_f32(args, args.tensor(i)));
+    BERTH_TRY(args.expect_rank(args.tensor(i), 4, 4, "heads of rows"));
+    BERTH_TRY(args.same_size(args.tensor(i).shape[0], q.shape[0], "batch sizes"));
+  }
+  BERTH_TRY(args.same_size(k.shape[1], v.shape[1], "heads of keys and values"));
+  BERTH_TRY(args.same_size(k.shape[2], v.shape[2], "numbers of keys and values"));
+  BERTH_TRY(args.same_size(k.shape[3], q.shape[3], "sizes of keys and queries"));
+  const bool groups = q.shape[1].is_constant() && k.shape[1].is_constant() && k.shape[1].value >= 1 &&
+                      q.shape[1].value >= 1 && q.shape[1].value % k.shape[1].value == 0;
+  if (!groups) {
+    return args.fail("expected as many heads of queries for each head of keys, found " + args.text(q) + " and " +
+                     args.text(k));
+  }
+  if (const TensorType* mask = args.optional_tensor(3)) {
+    if (mask->dtype != DType::kF32 && mask->dtype != DType::kBool) {
+      return args.fail(Error::kInvalidType, "expected a mask of f32 or bool, found " + args.text(*mask));
+    }
+    const Shape scores = {q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
+    BERTH_ASSIGN_OR_RETURN(const Shape shape, args.broadcast(scores, mask->shape));
+    if (shape != scores) return args.fail("expected a mask that stretches to the scores, found " + args.text(*mask));
+  }
+  for (const size_t i : {size_t{4}, size_t{5}}) {
+    const TensorType* limit = args.optional_tensor(i);
+    if (limit == nullptr) continue;
+    if (limit->dtype != DType::kI64 || limit->shape != Shape{q.shape[2]}) {
+      return args.fail(Error::kInvalidType, "expected an i64 for each query, found " + args.text(*limit));
+    }
+  }
+  return args.one(DType::kF32, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]});
+}
+
 Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const std::vector<const TensorType*> inputs = args.tensors(0);

@@ -113,8 +113,14 @@ struct Block {
   int64_t row, rows, first, keys;
 };
 
-// How many keys of the block a query sees.
+// A limit of any size, as one of the keys or the number beside them.
+int64_t limit(const AttentionHead& head, int64_t key) {
+  return std::clamp<int64_t>(key, head.first_key - 1, head.first_key + head.keys) - head.first_key;
+}
+
+// How many keys of the block a query sees, or has hidden by a mask.
 int64_t visible_keys(const AttentionHead& head, const Block& block, int64_t row) {
+  if (head.last != nullptr) return std::clamp<int64_t>(limit(head, head.last[row]) + 1 - block.first, 0, block.keys);
   return head.causal ? std::clamp<int64_t>(row + 1 - block.first, 0, block.keys) : block.keys;
 }
 
@@ -189,6 +195,10 @@ void mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_
   const int64_t at = row * head.mask_row + block.first * head.mask_column;
   if (head.mask != nullptr) {
     for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
+  }
+  if (head.before != nullptr) {
+    std::fill_n(scores, std::clamp<int64_t>(limit(head, head.before[row]) + 1 - block.first, 0, visible),
+                kMinusInfinity);
   }
   if (head.allowed != nullptr) {
     for (int64_t j = 0; j < visible; ++j) {
@@ -273,7 +283,9 @@ void soften(const AttentionHead& head, const Layout& layout, const Block& block,
 void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, int64_t rows, float* scratch) {
   Running running = {};
   std::fill(running.max, running.max + kAttentionRows, kMinusInfinity);
-  const int64_t keys = head.causal ? std::min(head.keys, row + rows) : head.keys;
+  int64_t keys = head.causal ? std::min(head.keys, row + rows) : head.keys;
+  const bool limited = head.last != nullptr || head.before != nullptr;
+  if (head.last != nullptr) keys = std::min(limit(head, head.last[row + rows - 1]) + 1, head.keys);
   for (int64_t first = 0; first < keys; first += kAttentionKeys) {
     const Block block = {row, rows, first, std::min(kAttentionKeys, keys - first)};
     multiply_keys(head, layout, block, scratch);
@@ -282,7 +294,12 @@ void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, i
   }
   const float* sums = layout.sums(head, scratch);
   for (int64_t i = 0; i < rows; ++i) {
-    scale_row(sums + i * layout.value_columns, head.size, 1.0f / running.sum[i], head.out + (row + i) * head.out_row);
+    float* out = head.out + (row + i) * head.out_row;
+    if (limited && running.sum[i] == 0) {
+      std::fill_n(out, head.size, 0.0f);
+    } else {
+      scale_row(sums + i * layout.value_columns, head.size, 1.0f / running.sum[i], out);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/cpu/dynamic_quantize.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/group_norm.h"
+#include "kernels/cpu/grouped_attention.h"
 #include "kernels/cpu/lstm.h"
 #include "kernels/cpu/lstm_sequence.h"
 #include "kernels/cpu/mean.h"
@@ -52,6 +53,7 @@ KernelTable kernels() {
       entry<permute_copy_out>(),
       entry<transpose_copy_out>(),
       entry<attention_out, attention_temp_bytes>(),
+      entry<grouped_attention_out, grouped_attention_temp_bytes>(),
       entry<elementwise_out>(),
       entry<dynamic_quantize_out>(),
       entry<lstm_out, lstm_temp_bytes>(),

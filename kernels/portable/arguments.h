@@ -2310,5 +2310,18 @@ struct dynamic_quantize_out : Arguments {
   Tensor& out_zero_point = next<Tensor&>();
 };
 
+struct grouped_attention_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::grouped_attention.out";
+  const Tensor& query = next<const Tensor&>();
+  const Tensor& key = next<const Tensor&>();
+  const Tensor& value = next<const Tensor&>();
+  const Tensor* mask = next<const Tensor*>();
+  const Tensor* last = next<const Tensor*>();
+  const Tensor* before = next<const Tensor*>();
+  double scale = next<double>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

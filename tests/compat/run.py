@@ -10,6 +10,7 @@
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
     ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers, and
                                      # as ONNX Runtime and PyTorch compute them (quantized.py, quantized_pt2e.py)
+    ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py)
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
@@ -359,6 +360,11 @@ def on_integers(berth, patterns, tally):
     quantized_models(berth, patterns, tally)
 
 
+def language(berth, patterns, tally):
+    from language import language_models
+    language_models(berth, patterns, tally)
+
+
 def through_backend(berth, patterns, tally):
     from backend import backend
     refusals = Refusals(pathlib.Path(__file__).with_name("refused.txt"))
@@ -403,7 +409,7 @@ def records(berth, names, tally):
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
-         "quantized": on_integers, "emitted": emitted, "data": data, "records": records, "conversions": converted,
+         "quantized": on_integers, "language": language, "emitted": emitted, "data": data, "records": records, "conversions": converted,
          "quantize": quantized, "devices": devices}
 # Not of everything; `real` fetches files that others may change.
 ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}

@@ -1,0 +1,258 @@
+#include "compiler/fuse/fuse_grouped_attention.h"
+
+#include <limits>
+
+#include "compiler/fuse/key_limits.h"
+
+namespace berth::fuse {
+namespace {
+
+using ir::Argument;
+using ir::Dim;
+using ir::Node;
+using ir::NodeId;
+using ir::OpId;
+using ir::ValueId;
+
+constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
+constexpr int kMostViews = 16;
+
+struct GroupedMatch {
+  Dim batch = 1, heads = 1, queries = 1, keys = 1;
+  Dim groups = 1, size = 1, value_size = 1;
+  ValueId query, key, value;  // [batch * heads, queries, size], and the caches through views
+  double scale = 1;
+  ValueId mask;
+  KeyLimits limits;
+};
+
+const Node* maker_of(const Context& context, ValueId value, OpId op) {
+  const Node* node = value.valid() ? context.maker(value) : nullptr;
+  return node != nullptr && node->is(op) ? node : nullptr;
+}
+
+// The value under views that only regroup dimensions, however many others read them.
+ValueId under_views(const Context& context, ValueId value) {
+  for (const Node* node = context.maker(value); node != nullptr && node->op->is_reshape();
+       node = context.maker(value)) {
+    const ValueId base = std::get<ValueId>(node->args.front());
+    if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
+    value = base;
+  }
+  return value;
+}
+
+bool is_rows(const Context& context, ValueId value) {
+  return value.valid() && context.type(value).dtype == DType::kF32 && context.type(value).is_contiguous();
+}
+
+// The softmax that `node` is, or that it guards: rows of nothing but -inf give zeros, where(amax(scores) == -inf, 0,
+// softmax(scores)), as torch's exporters write it.
+const Node* under_guard(const Context& context, const Node* node, bool* guarded) {
+  *guarded = false;
+  if (node == nullptr || !node->is(OpId::where_self_out)) return node;
+  const Node* none = maker_of(context, under_views(context, value_argument(*node, arg::where_self_out::condition)),
+                              OpId::eq_Scalar_out);
+  const Node* most = none == nullptr ? nullptr : maker_of(context, value_argument(*none, 0), OpId::amax_out);
+  const Node* softmax = maker_of(context, value_argument(*node, arg::where_self_out::other), OpId::softmax_out);
+  if (most == nullptr || softmax == nullptr) return nullptr;
+  if (context.number(none->args[arg::eq_Scalar_out::other]) != kHiddenScore) return nullptr;
+  if (context.number(node->args[arg::where_self_out::self]) != 0.0) return nullptr;
+  if (most->args[arg::amax_out::self] != softmax->args[arg::softmax_out::self]) return nullptr;
+  const auto* dims = std::get_if<ir::DimList>(&most->args[arg::amax_out::dim]);
+  const int64_t last = static_cast<int64_t>(context.type(softmax->results[0]).rank()) - 1;
+  if (dims == nullptr || dims->size() != 1 || (dims->front() != Dim(-1) && dims->front() != Dim(last))) return nullptr;
+  *guarded = true;
+  return softmax;
+}
+
+// From the scores under the softmax back to the product, with scale and mask on the way. Of a guarded softmax they are
+// read twice.
+const Node* read_grouped_scores(const Context& context, ValueId value, int readers, GroupedMatch* match) {
+  for (int depth = 0; depth < kMostViews; ++depth, readers = 1) {
+    if (!value.valid() || context.uses(value) != readers) return nullptr;
+    const Node* node = context.maker(value);
+    if (node == nullptr) return nullptr;
+    if (node->is(OpId::bmm_out)) return node;
+    const std::vector<Dim>& shape = context.type(value).shape;
+    ValueId from;
+    if (node->op->is_reshape()) {
+      from = value_argument(*node, 0);
+      // The mask was added to scores in their own grouping.
+      if (match->mask.valid() && context.type(from).shape.back() != shape.back()) return nullptr;
+      value = from;
+      continue;
+    }
+    if (node->is(OpId::where_self_out)) {
+      if (match->mask.valid() || match->scale != 1) return nullptr;
+      if (context.number(node->args[arg::where_self_out::other]) != kHiddenScore) return nullptr;
+      match->mask = value_argument(*node, arg::where_self_out::condition);
+      from = value_argument(*node, arg::where_self_out::self);
+    } else if (node->is(OpId::add_out)) {
+      if (match->mask.valid() || match->scale != 1) return nullptr;
+      if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
+      const bool first = context.type(value_argument(*node, 0)).shape == shape;
+      from = value_argument(*node, first ? 0 : 1);
+      match->mask = value_argument(*node, first ? 1 : 0);
+    } else {
+      const bool product = node->is(OpId::mul_out) || node->is(OpId::mul_Scalar_out);
+      const bool quotient = node->is(OpId::div_out) || node->is(OpId::div_Scalar_out);
+      if (!product && !quotient) return nullptr;
+      const size_t number = quotient || context.number(node->args[1]) ? 1 : 0;
+      const auto factor = context.number(node->args[number]);
+      if (!factor) return nullptr;
+      match->scale *= product ? *factor : 1 / *factor;
+      from = value_argument(*node, 1 - number);
+    }
+    if (!from.valid() || context.type(from).shape != shape) return nullptr;
+    value = from;
+  }
+  return nullptr;
+}
+
+// What `value`, [batch * heads, keys, columns], repeats for the heads of a group: [batch, groups, keys, columns].
+bool read_cache(const Context& context, const GroupedMatch& match, ValueId value, Dim columns, ValueId* cache,
+                Dim* groups) {
+  value = under_views(context, value);
+  *groups = match.heads;
+  if (const Node* repeat = maker_of(context, value, OpId::expand_copy_out)) {
+    const ValueId from = value_argument(*repeat, arg::expand_copy_out::self);
+    const std::vector<Dim>& one = context.type(from).shape;
+    const std::vector<Dim>& all = context.type(value).shape;
+    if (one.size() != 5 || all.size() != 5 || one[2] != Dim(1) || !all[1].is_constant() || !all[2].is_constant())
+      return false;
+    if (all != std::vector<Dim>{match.batch, all[1], all[2], match.keys, columns}) return false;
+    if (one != std::vector<Dim>{match.batch, all[1], Dim(1), match.keys, columns}) return false;
+    if (Dim(all[1].value * all[2].value) != match.heads) return false;
+    *groups = all[1];
+    value = under_views(context, from);
+  }
+  *cache = value;
+  return is_rows(context, value);
+}
+
+// What is under a transposition of the last two dimensions.
+ValueId turned_rows(const Context& context, ValueId value) {
+  value = under_views(context, value);
+  const Node* node = context.maker(value);
+  if (node == nullptr) return {};
+  const int64_t rank = static_cast<int64_t>(context.type(value).rank());
+  if (node->is(OpId::transpose_copy_int_out)) {
+    int64_t sum = 0;
+    for (const size_t k : {arg::transpose_copy_int_out::dim0, arg::transpose_copy_int_out::dim1}) {
+      const auto dim = context.number(node->args[k]);
+      if (!dim) return {};
+      const int64_t d = static_cast<int64_t>(*dim) < 0 ? static_cast<int64_t>(*dim) + rank : static_cast<int64_t>(*dim);
+      if (d < rank - 2) return {};
+      sum += d;
+    }
+    return sum == 2 * rank - 3 ? value_argument(*node, 0) : ValueId{};
+  }
+  if (!node->is(OpId::permute_copy_out)) return {};
+  const auto& dims = std::get<ir::DimList>(node->args[arg::permute_copy_out::dims]);
+  for (int64_t i = 0; i < rank; ++i) {
+    const int64_t d = dims[i].value < 0 ? dims[i].value + rank : dims[i].value;
+    if (d != (i < rank - 2 ? i : 2 * rank - 3 - i)) return {};
+  }
+  return value_argument(*node, 0);
+}
+
+bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
+  const ir::TensorType& type = context.type(match.mask);
+  if ((type.dtype != DType::kF32 && type.dtype != DType::kBool) || type.rank() > 4 || !type.is_contiguous())
+    return false;
+  const Dim scores[] = {match.batch, match.heads, match.queries, match.keys};
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    const Dim wanted = scores[4 - type.shape.size() + i];
+    if (type.shape[i] != Dim(1) && type.shape[i] != wanted) return false;
+  }
+  return true;
+}
+
+Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* match, bool* is_candidate) {
+  *is_candidate = false;
+  bool guarded = false;
+  const ValueId shares = through_views(context, value_argument(weighted, 0));
+  const Node* softmax = under_guard(context, context.maker(shares), &guarded);
+  if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
+  *is_candidate = true;
+  const ir::TensorType& type = context.type(softmax->results[0]);
+  if (type.dtype != DType::kF32 || !is_rows(context, weighted.results[0])) return Reason::kDType;
+  const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
+  if (type.rank() < 3 || type.rank() > 4) return Reason::kOrder;
+  if (dim != -1.0 && dim != static_cast<double>(type.rank() - 1)) return Reason::kOrder;
+  const size_t first = type.rank() - 3;
+  if (first == 1) match->batch = type.shape[0];
+  match->heads = type.shape[first];
+  match->queries = type.shape[first + 1];
+  match->keys = type.shape[first + 2];
+  if (!match->batch.is_constant() || !match->heads.is_constant()) return Reason::kOrder;
+  const Dim all(match->batch.value * match->heads.value);
+  if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != 1) return Reason::kReadElsewhere;
+  const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), guarded ? 2 : 1, match);
+  if (scores == nullptr) return Reason::kReadElsewhere;
+  if (context.type(scores->results[0]).shape != std::vector<Dim>{all, match->queries, match->keys})
+    return Reason::kOrder;
+  match->query = value_argument(*scores, 0);
+  match->size = context.type(match->query).shape[2];
+  match->value_size = context.type(weighted.results[0]).shape[2];
+  const ValueId keys = turned_rows(context, value_argument(*scores, 1));
+  if (!keys.valid() || !is_rows(context, keys) || !is_rows(context, match->query)) return Reason::kOrder;
+  Dim groups;
+  if (!read_cache(context, *match, keys, match->size, &match->key, &match->groups) ||
+      !read_cache(context, *match, value_argument(weighted, 1), match->value_size, &match->value, &groups) ||
+      groups != match->groups) {
+    return Reason::kOrder;
+  }
+  if (match->mask.valid() && !grouped_mask_fits(context, *match)) return Reason::kShape;
+  return Reason::kFused;
+}
+
+// `limit` with an i64 for each query.
+Expected<Argument> of_queries(Context& context, ir::Builder& build, const GroupedMatch& match, ValueId limit,
+                              const std::string& source) {
+  if (!limit.valid()) return Argument();
+  BERTH_ASSIGN_OR_RETURN(const ValueId flat, with_shape(context, build, limit, {match.queries}, source));
+  return Argument(flat);
+}
+
+Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& build, NodeId id) {
+  const Node& node = context.node(id);
+  if (!node.is(OpId::bmm_out) || !takes_bytes(context.target(id))) return passes::Action::keep();
+  GroupedMatch match;
+  bool is_candidate = false;
+  const Reason reason = find_grouped(context, node, &match, &is_candidate);
+  if (is_candidate) context.remark(node, reason, "berth::grouped_attention");
+  if (reason != Reason::kFused) return passes::Action::keep();
+  const bool is_bool = match.mask.valid() && context.type(match.mask).dtype == DType::kBool;
+  if (is_bool && read_key_limits(context, match.mask, match.queries, match.keys, &match.limits)) match.mask = {};
+  if (match.mask.valid()) context.remark(node, Reason::kMask, "berth::grouped_attention");
+  const std::string source = node.source;
+  const std::vector<Dim> shape = context.type(node.results[0]).shape;
+  BERTH_ASSIGN_OR_RETURN(const ValueId query,
+                         with_shape(context, build, under_views(context, match.query),
+                                    {match.batch, match.heads, match.queries, match.size}, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId key, with_shape(context, build, match.key,
+                                                       {match.batch, match.groups, match.keys, match.size}, source));
+  BERTH_ASSIGN_OR_RETURN(
+      const ValueId value,
+      with_shape(context, build, match.value, {match.batch, match.groups, match.keys, match.value_size}, source));
+  BERTH_ASSIGN_OR_RETURN(const Argument last, of_queries(context, build, match, match.limits.last, source));
+  BERTH_ASSIGN_OR_RETURN(const Argument before, of_queries(context, build, match, match.limits.before, source));
+  Argument mask;
+  if (match.mask.valid()) mask = match.mask;
+  BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::grouped_attention_out,
+                                                       {query, key, value, mask, last, before, match.scale}, source));
+  context.replaced(context.node(id).results[0], made);
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
+  return result == made ? passes::Action::replace(made) : context.replace(id, result);
+}
+
+}  // namespace
+
+Expected<passes::Changed> fuse_grouped_attention(ir::Module& module, const Targets& targets,
+                                                 const passes::Options& options) {
+  return rewrite_regions(module, targets, options, [] { return Visit(fuse_grouped_product); });
+}
+
+}  // namespace berth::fuse

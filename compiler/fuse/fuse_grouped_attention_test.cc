@@ -1,0 +1,121 @@
+// Attention over a cache as exporters write it. The fears: a mask taken for a length that it is not, heads that read
+// another group's keys, a mask lost, scores that others read.
+#include "compiler/fuse/fuse_grouped_attention.h"
+
+#include "base/text_testing.h"
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+constexpr const char* kKeys = "const @keys: i64[1,1,1,6] = dense<[0, 1, 2, 3, 4, 5]>";
+
+// Four heads that read two heads of six keys; `made` makes the bool %see.
+std::string attention(const std::string& constants, const std::string& made, int queries = 2) {
+  return filled(R"(
+    $constants
+    const @low: f32[] = dense<[-inf]>
+    const @zero: f32[] = dense<[0]>
+    method forward(%q: f32[1,4,$n,8], %k: f32[1,2,6,8], %v: f32[1,2,6,8], %p: i64[1,1,$n,1], %m: bool[1,1,$n,6]) {
+      %low: f32[] = const @low
+      %zero: f32[] = const @zero
+      $made
+      %k1: f32[1,2,1,6,8] = aten::view_copy(%k, [1, 2, 1, 6, 8])
+      %k5: f32[1,2,2,6,8] = aten::expand_copy(%k1, [1, 2, 2, 6, 8], false)
+      %k4: f32[1,4,6,8] = aten::view_copy(%k5, [1, 4, 6, 8])
+      %v1: f32[1,2,1,6,8] = aten::view_copy(%v, [1, 2, 1, 6, 8])
+      %v5: f32[1,2,2,6,8] = aten::expand_copy(%v1, [1, 2, 2, 6, 8], false)
+      %t: f32[1,4,8,6] = aten::transpose_copy.int(%k4, -2, -1)
+      %t3: f32[4,8,6] = aten::view_copy(%t, [4, 8, 6])
+      %d: f32[1,4,$n,8] = aten::mul.Scalar(%q, 0.25)
+      %q3: f32[4,$n,8] = aten::view_copy(%d, [4, $n, 8])
+      %s: f32[4,$n,6] = aten::bmm(%q3, %t3)
+      %s4: f32[1,4,$n,6] = aten::view_copy(%s, [1, 4, $n, 6])
+      %h: f32[1,4,$n,6] = aten::where.self(%see, %s4, %low)
+      %f: f32[1,4,$n,6] = aten::_softmax(%h, -1, false)
+      %a: f32[1,4,$n,1] = aten::amax(%h, [-1], true)
+      %e: bool[1,4,$n,1] = aten::eq.Scalar(%a, -inf)
+      %g: f32[1,4,$n,6] = aten::where.self(%e, %zero, %f)
+      %g3: f32[4,$n,6] = aten::view_copy(%g, [4, $n, 6])
+      %w3: f32[4,6,8] = aten::view_copy(%v5, [4, 6, 8])
+      %o: f32[4,$n,8] = aten::bmm(%g3, %w3)
+      return %o
+    })",
+                {{"constants", constants}, {"made", made}, {"n", std::to_string(queries)}});
+}
+
+std::string call_of(const Fused& fused) {
+  const size_t at = fused.text.find("berth::grouped_attention(");
+  return at == std::string::npos ? fused.text : fused.text.substr(at, fused.text.find('\n', at) - at);
+}
+
+TEST(FuseGroupedAttention, AComparisonWithPositionsIsALength) {
+  const char* const kForms[] = {"aten::le.Tensor(%keys, %p)", "aten::ge.Tensor(%p, %keys)"};
+  for (const char* form : kForms) {
+    const Fused one =
+        fused(attention(kKeys, std::string("%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = ") + form));
+    EXPECT_EQ(one.operators(), "aten::mul.Scalar berth::grouped_attention") << one.text;
+    EXPECT_NE(call_of(one).find("none, %"), std::string::npos) << call_of(one);
+    EXPECT_NE(call_of(one).find(", none, 1.0)"), std::string::npos) << call_of(one);
+    EXPECT_FALSE(one.says("mask-not-a-length"));
+  }
+}
+
+TEST(FuseGroupedAttention, AWindowHasTwoEnds) {
+  const Fused window = fused(attention(kKeys, R"(
+    %keys: i64[1,1,1,6] = const @keys
+    %le: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)
+    %b: i64[1,1,2,1] = aten::sub.Scalar(%p, 3, 1)
+    %gt: bool[1,1,2,6] = aten::gt.Tensor(%keys, %b)
+    %see: bool[1,1,2,6] = aten::bitwise_and.Tensor(%gt, %le)
+  )"));
+  EXPECT_EQ(window.operators(), "aten::sub.Scalar aten::mul.Scalar berth::grouped_attention") << window.text;
+  EXPECT_EQ(call_of(window).find("none, none"), std::string::npos) << call_of(window);
+  EXPECT_FALSE(window.says("mask-not-a-length"));
+}
+
+TEST(FuseGroupedAttention, ARowOfATriangleIsALength) {
+  std::string triangle = "const @tri: bool[7,6] = dense<[";
+  for (int i = 0; i < 42; ++i) triangle += std::string(i == 0 ? "" : ", ") + (i % 6 <= i / 6 ? "true" : "false");
+  const std::string pick = R"(
+    %tri: bool[7,6] = const @tri
+    %at: i64[2] = aten::view_copy(%p, [2])
+    %row: bool[2,6] = aten::index.Tensor(%tri, [%at])
+    %see: bool[1,1,2,6] = aten::view_copy(%row, [1, 1, 2, 6])
+  )";
+  const Fused picked = fused(attention(triangle + "]>", pick));
+  EXPECT_EQ(picked.operators(), "aten::mul.Scalar berth::grouped_attention") << picked.text;
+  std::string other = triangle + "]>";
+  other.replace(other.find("false"), 5, "true");
+  const Fused kept = fused(attention(other, pick));
+  EXPECT_TRUE(kept.says("mask-not-a-length")) << kept.text;
+}
+
+TEST(FuseGroupedAttention, OtherMasksStay) {
+  const Fused given = fused(attention("", "%see: bool[1,1,2,6] = aten::logical_not(%m)"));
+  EXPECT_EQ(given.operators(), "aten::logical_not aten::mul.Scalar berth::grouped_attention") << given.text;
+  EXPECT_NE(call_of(given).find("%see, none, none"), std::string::npos) << call_of(given);
+  EXPECT_TRUE(given.says("mask-not-a-length"));
+  // Keys that are not numbered from 0, and a conjunction of which one part is something else.
+  std::string shifted = kKeys;
+  shifted.replace(shifted.find("[0, 1"), 5, "[1, 1");
+  const std::string le = "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)";
+  EXPECT_TRUE(fused(attention(shifted, le)).says("mask-not-a-length"));
+  const Fused both = fused(attention(kKeys, R"(
+    %keys: i64[1,1,1,6] = const @keys
+    %le: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)
+    %see: bool[1,1,2,6] = aten::bitwise_and.Tensor(%m, %le)
+  )"));
+  EXPECT_NE(call_of(both).find("%see, none, none"), std::string::npos) << call_of(both);
+}
+
+TEST(FuseGroupedAttention, ScoresWithOtherReadersStayWrittenOut) {
+  std::string text = attention("", "%see: bool[1,1,2,6] = aten::logical_not(%m)");
+  text.replace(text.find("return %o"), 9, "return %o, %f");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("berth::grouped_attention"), std::string::npos) << one.text;
+  EXPECT_TRUE(one.says("result-read-elsewhere: berth::grouped_attention"));
+}
+
+}  // namespace
+}  // namespace berth::fuse

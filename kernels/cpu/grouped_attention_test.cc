@@ -1,0 +1,279 @@
+// Attention over a cache against its definition, in double. The fears: a head that reads another group's keys, keys that
+// a query must not see, limits beyond the cache, columns that do not fill a register, scratch that threads share.
+#include "kernels/cpu/grouped_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "kernels/cpu/simd_testing.h"
+#include "kernels/portable/kernel_testing.h"
+#include "kernels/portable/portable.h"
+#include "kernels/portable/temp_bytes.h"
+
+namespace berth::cpu {
+namespace {
+
+using testing::Arg;
+using testing::Array;
+using testing::f32;
+
+struct Case {
+  int32_t batch = 1, heads = 1, groups = 1, queries = 1, keys = 1, size = 1, value_size = 1;
+  std::vector<double> last = {};
+  std::vector<double> before = {};
+  std::vector<int32_t> mask = {};
+  DType mask_dtype = DType::kF32;
+  int threads = 1;
+};
+
+std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
+  std::normal_distribution<float> normal(0, static_cast<float>(spread));
+  std::vector<double> values(count);
+  for (double& x : values) x = static_cast<double>(normal(random));
+  return values;
+}
+
+Array random_rows(std::mt19937& random, int32_t a, int32_t b, int32_t c, int32_t d) {
+  return f32({a, b, c, d}, randoms(random, static_cast<size_t>(a) * b * c * d, 1.5));
+}
+
+struct Problem {
+  Case c;
+  double scale;
+  std::vector<double> query, key, value, mask;
+
+  double mask_at(int b, int h, int i, int j) const {
+    const int index[] = {b, h, i, j};
+    size_t at = 0;
+    for (size_t d = 0; d < c.mask.size(); ++d) {
+      at = at * c.mask[d] + (c.mask[d] == 1 ? 0 : index[d + 4 - c.mask.size()]);
+    }
+    if (c.mask.empty()) return 0;
+    if (c.mask_dtype == DType::kBool) return mask[at] != 0 ? 0 : -INFINITY;
+    return mask[at];
+  }
+  bool sees(int i, int j) const { return (c.last.empty() || j <= c.last[i]) && (c.before.empty() || j > c.before[i]); }
+  // Row i of head h: its `value_size` elements.
+  std::vector<double> row(int b, int h, int i) const {
+    const int group = b * c.groups + h / (c.heads / c.groups);
+    const double* q = &query[((b * c.heads + h) * c.queries + i) * c.size];
+    std::vector<double> weights(c.keys, 0);
+    double most = -INFINITY;
+    for (int j = 0; j < c.keys; ++j) {
+      double sum = 0;
+      for (int e = 0; e < c.size; ++e) sum += q[e] * key[(group * c.keys + j) * c.size + e];
+      weights[j] = sees(i, j) ? sum * scale + mask_at(b, h, i, j) : -INFINITY;
+      most = std::max(most, weights[j]);
+    }
+    std::vector<double> out(c.value_size, 0);
+    if (most == -INFINITY) return out;
+    double total = 0;
+    for (double& w : weights) total += w = std::exp(w - most);
+    for (int j = 0; j < c.keys; ++j) {
+      if (!sees(i, j)) continue;
+      for (int e = 0; e < c.value_size; ++e) {
+        out[e] += weights[j] / total * value[(group * c.keys + j) * c.value_size + e];
+      }
+    }
+    return out;
+  }
+};
+
+Arg limits_of(const std::vector<double>& limits) {
+  if (limits.empty()) return Arg(nullptr);
+  return Arg(Array(DType::kI64, {static_cast<int32_t>(limits.size())}, limits));
+}
+
+std::string text_of(const Case& c, unsigned seed) {
+  return "seed " + std::to_string(seed) + ": " + std::to_string(c.heads) + " heads of " + std::to_string(c.groups) +
+         " groups, " + std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys of " +
+         std::to_string(c.size) + ", values of " + std::to_string(c.value_size) + ", " + std::to_string(c.threads) +
+         " threads";
+}
+
+std::vector<double> rows_of(const Problem& p) {
+  std::vector<double> rows;
+  for (int b = 0; b < p.c.batch; ++b) {
+    for (int h = 0; h < p.c.heads; ++h) {
+      for (int i = 0; i < p.c.queries; ++i) {
+        const std::vector<double> row = p.row(b, h, i);
+        rows.insert(rows.end(), row.begin(), row.end());
+      }
+    }
+  }
+  return rows;
+}
+
+void expect_rows(const std::vector<double>& found, const std::vector<double>& wanted, const std::string& what) {
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 2e-5) << what << ", element " << i;
+}
+
+void check(const Case& c, unsigned seed) {
+  std::mt19937 random(seed);
+  Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
+  const Array query = random_rows(random, c.batch, c.heads, c.queries, c.size);
+  const Array key = random_rows(random, c.batch, c.groups, c.keys, c.size);
+  const Array value = random_rows(random, c.batch, c.groups, c.keys, c.value_size);
+  p.query = query.values();
+  p.key = key.values();
+  p.value = value.values();
+  // What no query sees is not even a number.
+  for (int j = 0; j < c.keys; ++j) {
+    bool seen = false;
+    for (int i = 0; i < c.queries; ++i) seen = seen || p.sees(i, j);
+    for (int g = 0; !seen && g < c.batch * c.groups; ++g) {
+      for (int e = 0; e < c.size; ++e) p.key[(g * c.keys + j) * c.size + e] = NAN;
+      for (int e = 0; e < c.value_size; ++e) p.value[(g * c.keys + j) * c.value_size + e] = INFINITY;
+    }
+  }
+  key.set(p.key);
+  value.set(p.value);
+  Arg mask(nullptr);
+  if (!c.mask.empty()) {
+    size_t count = 1;
+    for (const int32_t size : c.mask) count *= size;
+    p.mask = randoms(random, count, 1);
+    for (double& x : p.mask) x = c.mask_dtype == DType::kBool ? x > -0.5 : x;
+    mask = Arg(Array(c.mask_dtype, c.mask, p.mask));
+  }
+  const Array out = f32({c.batch, c.heads, c.queries, c.value_size});
+  std::vector<Arg> args = {query, key, value, mask, limits_of(c.last), limits_of(c.before), p.scale, out};
+  const std::vector<double> wanted = rows_of(p);
+  const auto run = [&](auto kernel, TempBytesFunction temp, const std::string& what) {
+    out.set(std::vector<double>(out.values().size(), 99));
+    std::vector<EValue*> values;
+    for (Arg& arg : args) values.push_back(arg.value());
+    const size_t bytes = temp(Span<EValue* const>(values.data(), values.size()), c.threads);
+    const testing::Outcome outcome = testing::run_with(kernel, args, c.threads, bytes);
+    ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+    EXPECT_TRUE(out.intact());
+    expect_rows(out.values(), wanted, text_of(c, seed) + what);
+  };
+  run(portable::grouped_attention_out, untyped<portable::grouped_attention_temp_bytes>, ", portable");
+  for_each_simd_target([&](const char* target) {
+    run(grouped_attention_out, untyped<grouped_attention_temp_bytes>, std::string(", ") + target);
+  });
+}
+
+TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
+  Case c;
+  c.heads = 6;
+  c.groups = 2;
+  c.keys = 37;
+  c.size = c.value_size = 64;
+  check(c, 1);
+  c.batch = 2;
+  c.heads = 14;
+  c.value_size = 20;
+  c.threads = 3;
+  check(c, 2);
+}
+
+TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {
+  Case c;
+  c.heads = 8;
+  c.groups = 2;
+  c.keys = 100;
+  c.size = c.value_size = 16;
+  for (const double last : {0.0, 15.0, 16.0, 98.0, 99.0, 1e9, -1.0, -1e18}) {
+    c.last = {last};
+    check(c, 3);
+  }
+}
+
+TEST(GroupedAttention, AWindowHidesWhatIsBefore) {
+  Case c;
+  c.heads = 4;
+  c.groups = 1;
+  c.queries = 3;
+  c.keys = 50;
+  c.size = c.value_size = 24;
+  c.last = {20, 21, 22};
+  c.before = {-3, 10, 21};
+  check(c, 4);
+  c.before = {20, 60, 1e9};
+  check(c, 5);
+}
+
+TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
+  Case c;
+  c.heads = 4;
+  c.groups = 2;
+  c.queries = 53;
+  c.keys = 1100;
+  c.size = c.value_size = 32;
+  c.threads = 2;
+  for (int i = 0; i < c.queries; ++i) c.last.push_back(500 + i);
+  check(c, 6);
+  for (int i = 0; i < c.queries; ++i) c.before.push_back(i == 0 ? 600 : 600 + 2 * i);
+  check(c, 7);
+  std::swap(c.last[3], c.last[40]);  // not in order: row by row
+  check(c, 8);
+  for (double& last : c.last) last = -5;
+  check(c, 9);
+}
+
+TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
+  Case c;
+  c.batch = 2;
+  c.heads = 6;
+  c.groups = 3;
+  c.keys = 40;
+  c.size = c.value_size = 8;
+  for (const int32_t queries : {1, 9}) {
+    c.queries = queries;
+    for (const std::vector<int32_t>& mask : {std::vector<int32_t>{40}, {queries, 40}, {2, 1, queries, 40}, {6, 1, 1}}) {
+      for (const DType dtype : {DType::kF32, DType::kBool}) {
+        c.mask = mask;
+        c.mask_dtype = dtype;
+        if (dtype == DType::kBool && mask.back() == 1) continue;  // rows that see nothing: as the softmax of -inf
+        check(c, 10);
+      }
+    }
+  }
+}
+
+TEST(GroupedAttention, RandomShapesAgree) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  const auto pick = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
+  for (int round = 0; round < 30; ++round) {
+    Case c;
+    c.groups = pick(1, 3);
+    c.heads = c.groups * pick(1, 5);
+    c.batch = pick(1, 2);
+    c.queries = pick(0, 1) == 0 ? 1 : pick(1, 30);
+    c.keys = pick(1, 600);
+    c.size = pick(1, 70);
+    c.value_size = pick(0, 1) == 0 ? c.size : pick(1, 70);
+    c.threads = pick(1, 4);
+    const int begin = pick(0, c.keys);
+    for (int i = 0; i < c.queries; ++i) c.last.push_back(begin + i);
+    if (pick(0, 1) == 0) {
+      const int window = pick(1, 64);
+      for (int i = 0; i < c.queries; ++i) c.before.push_back(begin + i - window);
+    }
+    check(c, seed + static_cast<unsigned>(round));
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(GroupedAttention, WrongSizesAreRefused) {
+  const Array out = f32({1, 4, 1, 8});
+  const auto refused = [&](const Array& query, const Array& key, const Arg& last) {
+    std::vector<Arg> args = {query, key, key, nullptr, last, nullptr, 1.0, out};
+    return testing::run_with(grouped_attention_out, args, 1, size_t{1} << 16).error;
+  };
+  const Array query = f32({1, 4, 1, 8});
+  EXPECT_EQ(refused(query, f32({1, 2, 5, 8}), Arg(nullptr)), Error::kOk);
+  EXPECT_EQ(refused(query, f32({1, 3, 5, 8}), Arg(nullptr)), Error::kInvalidArgument);
+  EXPECT_EQ(refused(query, f32({1, 2, 5, 7}), Arg(nullptr)), Error::kInvalidArgument);
+  EXPECT_EQ(refused(query, f32({2, 2, 5, 8}), Arg(nullptr)), Error::kInvalidArgument);
+  EXPECT_EQ(refused(query, f32({1, 2, 5, 8}), limits_of({1, 2})), Error::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace berth::cpu

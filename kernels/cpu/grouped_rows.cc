@@ -1,0 +1,175 @@
+#include "kernels/cpu/grouped_rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/grouped_rows.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/simd_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+constexpr int kHeads = 4;
+
+// Scores of a head, filled up to whole registers.
+int64_t score_row(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; }
+
+size_t scratch_floats(int64_t heads, int64_t keys) {
+  return static_cast<size_t>((heads * score_row(keys) + 15) / 16 * 16);
+}
+
+// Heads [head, head + kCount): the products of their queries with each key.
+template <int kCount>
+HWY_INLINE void multiply_keys(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
+  const FloatTag d;
+  const float* query = r.query + head * r.query_head;
+  for (int64_t j = r.first; j < r.end; ++j) {
+    const float* key = r.key + j * r.size;
+    FloatVector sum[kCount];
+    BERTH_UNROLL_FULL
+    for (int h = 0; h < kCount; ++h) sum[h] = hn::Zero(d);
+    int64_t e = 0;
+    for (; e + kLanes <= r.size; e += kLanes) {
+      const FloatVector k = hn::LoadU(d, key + e);
+      BERTH_UNROLL_FULL
+      for (int h = 0; h < kCount; ++h) sum[h] = hn::MulAdd(hn::LoadU(d, query + h * r.query_head + e), k, sum[h]);
+    }
+    BERTH_UNROLL_FULL
+    for (int h = 0; h < kCount; ++h) {
+      float all = hn::GetLane(hn::SumOfLanes(d, sum[h]));
+      for (int64_t rest = e; rest < r.size; ++rest) all += query[h * r.query_head + rest] * key[rest];
+      scores[(head + h) * row + j - r.first] = all * r.scale;
+    }
+  }
+}
+
+void mask_row(const GroupedRows& r, int64_t head, float* scores) {
+  const int64_t at = head * r.mask_head + r.first * r.mask_column;
+  const int64_t n = r.end - r.first;
+  if (r.mask != nullptr) {
+    for (int64_t j = 0; j < n; ++j) scores[j] += r.mask[at + j * r.mask_column];
+  }
+  if (r.allowed != nullptr) {
+    for (int64_t j = 0; j < n; ++j) scores[j] = r.allowed[at + j * r.mask_column] ? scores[j] : kMinusInfinity;
+  }
+}
+
+// x[j] = e^(x[j] - largest) for j in [0, n); returns the sum, 0 where all are -infinity.
+float soften(float* x, int64_t n) {
+  const FloatTag d;
+  float largest = kMinusInfinity;
+  for (int64_t j = 0; j < n; ++j) largest = x[j] > largest || x[j] != x[j] ? x[j] : largest;
+  if (largest == kMinusInfinity) return 0;
+  const FloatVector shift = hn::Set(d, largest);
+  std::fill(x + n, x + score_row(n), kMinusInfinity);
+  FloatVector sum = hn::Zero(d);
+  for (int64_t j = 0; j < n; j += kLanes) {
+    const FloatVector e = exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift));
+    hn::StoreU(e, d, x + j);
+    sum = hn::Add(sum, e);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// Of heads [head, head + kCount), elements [from, from + kVectors * kLanes) of the sums of values.
+template <int kCount, int kVectors>
+HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from, const float* scores, int64_t row,
+                                const float* factors) {
+  const FloatTag d;
+  FloatVector sum[kCount][kVectors];
+  BERTH_UNROLL_FULL
+  for (int h = 0; h < kCount; ++h) {
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) sum[h][v] = hn::Zero(d);
+  }
+  const float* value = r.value + r.first * r.value_size + from;
+  for (int64_t j = 0; j < r.end - r.first; ++j, value += r.value_size) {
+    FloatVector part[kVectors];
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) part[v] = hn::LoadU(d, value + v * kLanes);
+    BERTH_UNROLL_FULL
+    for (int h = 0; h < kCount; ++h) {
+      const FloatVector share = hn::Set(d, scores[(head + h) * row + j]);
+      BERTH_UNROLL_FULL
+      for (int v = 0; v < kVectors; ++v) sum[h][v] = hn::MulAdd(share, part[v], sum[h][v]);
+    }
+  }
+  BERTH_UNROLL_FULL
+  for (int h = 0; h < kCount; ++h) {
+    const FloatVector factor = hn::Set(d, factors[h]);
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) {
+      hn::StoreU(hn::Mul(sum[h][v], factor), d, r.out + (head + h) * r.out_head + from + v * kLanes);
+    }
+  }
+}
+
+// The elements behind whole registers.
+void multiply_rest(const GroupedRows& r, int64_t head, int64_t from, const float* scores, float factor) {
+  for (int64_t e = from; e < r.value_size; ++e) {
+    float sum = 0;
+    for (int64_t j = r.first; j < r.end; ++j) sum += scores[j - r.first] * r.value[j * r.value_size + e];
+    r.out[head * r.out_head + e] = sum * factor;
+  }
+}
+
+// Heads [head, head + kCount) with kCount <= kHeads.
+template <int kCount>
+HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
+  constexpr int kVectors = kTileVectors;
+  multiply_keys<kCount>(r, head, scores, row);
+  float factors[kHeads];
+  for (int64_t h = 0; h < kCount; ++h) {
+    float* own = scores + (head + h) * row;
+    mask_row(r, head + h, own);
+    const float sum = soften(own, r.end - r.first);
+    factors[h] = sum == 0 ? 0 : 1 / sum;
+    if (sum == 0) std::fill_n(own, r.end - r.first, 0.0f);
+  }
+  int64_t e = 0;
+  for (; e + kVectors * kLanes <= r.value_size; e += kVectors * kLanes) {
+    multiply_values<kCount, kVectors>(r, head, e, scores, row, factors);
+  }
+  for (; e + kLanes <= r.value_size; e += kLanes) multiply_values<kCount, 1>(r, head, e, scores, row, factors);
+  for (int64_t h = 0; e < r.value_size && h < kCount; ++h) {
+    multiply_rest(r, head + h, e, scores + (head + h) * row, factors[h]);
+  }
+}
+
+void attend_rows(const GroupedRows& r, float* scratch) {
+  if (r.end <= r.first) {
+    for (int64_t h = 0; h < r.heads; ++h) std::fill_n(r.out + h * r.out_head, r.value_size, 0.0f);
+    return;
+  }
+  const int64_t row = score_row(r.end - r.first);
+  int64_t head = 0;
+  for (; head + kHeads <= r.heads; head += kHeads) attend_heads<kHeads>(r, head, scratch, row);
+  for (; head + 2 <= r.heads; head += 2) attend_heads<2>(r, head, scratch, row);
+  for (; head < r.heads; ++head) attend_heads<1>(r, head, scratch, row);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(scratch_floats);
+HWY_EXPORT(attend_rows);
+
+size_t grouped_rows_scratch_floats(int64_t heads, int64_t keys) {
+  return HWY_DYNAMIC_DISPATCH(scratch_floats)(heads, keys);
+}
+
+void attend_grouped_rows(const GroupedRows& rows, float* scratch) { HWY_DYNAMIC_DISPATCH(attend_rows)(rows, scratch); }
+
+}  // namespace berth::cpu
+#endif

@@ -1,0 +1,41 @@
+// The arguments of berth::grouped_attention, checked once for every kernel of it.
+//
+//     out[b, h, i, :] = sum over j of softmax_j(scale * query[b, h, i, :] . key[b, g, j, :] + mask) * value[b, g, j, :]
+//
+// with g = h / (heads / groups): several heads of queries read one head of keys. Query i sees the keys j with
+// before[i] < j <= last[i], where these are given. Keys that no query sees are not read; one that only others see counts
+// with a weight of 0, like one that a mask hides. A query that sees none gives zeros.
+#pragma once
+
+#include "kernels/portable/arguments.h"
+#include "runtime/kernel.h"
+
+namespace berth::portable {
+
+/// Query [batch, heads, queries, size], key [batch, groups, keys, size], value [batch, groups, keys, value_size], all f32
+/// and row-major.
+struct GroupedAttention {
+  const float* query;
+  const float* key;
+  const float* value;
+  float* out;
+  const Tensor* mask;     // f32, added to the scores, or bool; may be null
+  const int64_t* last;    // of each query; may be null
+  const int64_t* before;  // the same
+  int64_t batch, heads, groups, queries, keys, size, value_size;
+  float scale;
+  int64_t mask_stride[4];  // of batch, head, query and key; 0 where it stretches
+
+  int64_t heads_per_group() const { return heads / groups; }
+  /// The keys [begin, end) that query `i` sees, those of the mask apart.
+  int64_t first_key(int64_t i) const;
+  int64_t end_key(int64_t i) const;
+  /// What is added to the score of a key: 0 or a number of the mask, -infinity where it hides the key.
+  float mask_at(int64_t b, int64_t head, int64_t i, int64_t j) const;
+};
+
+/// Checks dtypes, sizes and memory of all arguments and sets the sizes of the output.
+Error read_grouped_attention(KernelContext& context, const arguments::grouped_attention_out& args,
+                             GroupedAttention* attention);
+
+}  // namespace berth::portable

@@ -1,0 +1,141 @@
+"""Language models with caches, token by token, against PyTorch.
+
+Each is compiled for portable and cpu; its logits have to be PyTorch's at every step, up to the last place of the cache. On
+cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also compiled as
+a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches. A step
+behind the end of the cache is refused.
+"""
+import fnmatch
+import pathlib
+import tempfile
+
+import numpy as np
+import torch
+
+from drivers import Broken, Refused, difference
+from language_models import OWN, VOCABULARY, Llama, exported_by_transformers, transformers_models
+
+CAPACITY = 260
+PROMPT = 20
+STEPS = 256
+
+
+def tokens():
+    return np.random.default_rng(1).integers(0, VOCABULARY, CAPACITY)
+
+
+def inputs_of(position, count, work):
+    """Files with the tokens [position, position + count) and their positions."""
+    paths = work / f"t{position}_{count}.npy", work / f"p{position}_{count}.npy"
+    np.save(paths[0], tokens()[None, position % CAPACITY:position % CAPACITY + count].astype(np.int64))
+    np.save(paths[1], np.arange(position, position + count, dtype=np.int64))
+    return paths
+
+
+def run(berth, program, calls, work):
+    """Outputs of calls (method, position, count) on one memory, in order."""
+    first, *others = [(method, *inputs_of(position, count, work)) for method, position, count in calls]
+    out = work / "out"
+    arguments = [f"--method={first[0]}", f"--input={first[1]}", f"--input={first[2]}", "--output-dir", out]
+    arguments += [f"--then={method}={a},{b}" for method, a, b in others]
+    berth.call("run", program, *arguments, "--threads", "2")
+    return [np.load(out / ("out0.npy" if i == 0 else f"c{i}_out0.npy")) for i in range(len(calls))]
+
+
+def want_of(model, calls):
+    """What PyTorch gives; `model` keeps its caches."""
+    with torch.no_grad():
+        return [model(torch.from_numpy(tokens()[None, at:at + count]), torch.arange(at, at + count)).numpy().copy()
+                for _, at, count in calls]
+
+
+def export(model, count, path):
+    dynamic = None
+    if count > 1:
+        n = torch.export.Dim("n", min=1, max=64)
+        dynamic = {"tokens": {1: n}, "positions": {0: n}}
+    example = torch.zeros((1, count), dtype=torch.long), torch.arange(count)
+    torch.export.save(torch.export.export(model, example, dynamic_shapes=dynamic, strict=False), path)
+
+
+def compare(got, want):
+    for step, (g, w) in enumerate(zip(got, want)):
+        problem = difference([g], [w])
+        if problem:
+            return f"step {step}: {problem}"
+    return None
+
+
+def caches_in_place(berth, model, work):
+    """None where --why says that every cache of the cpu target is where the state is, and attention is short."""
+    program = work / "why.pte"
+    reuse = berth.call("compile", model, "-o", program, "--target", "cpu", "--why", "reuse")
+    instructions = berth.call("inspect", program, "--instructions")
+    # Positions are copied, of 8 bytes each.
+    large = [line for line in instructions.splitlines() if "aten::copy_(" in line and "f32" in line]
+    if large or "reuse state" not in reuse:
+        return f"caches are copied: {large[:2]}"
+    fusion = berth.call("compile", model, "-o", program, "--target", "cpu", "--why", "fusion")
+    if "into berth::grouped_attention" not in fusion:
+        return "attention is not fused"
+    if "mask-not-a-length" in fusion:
+        return "a mask was not taken for a length"
+    return None
+
+
+def decode(berth, model, want, work):
+    steps = [("forward", at, 1) for at in range(STEPS)]
+    for target in ("portable", "cpu"):
+        berth.call("compile", model, "-o", work / "model.pte", "--target", target)
+        problem = compare(run(berth, work / "model.pte", steps, work), want)
+        if problem:
+            return f"{target}: {problem}"
+    try:
+        run(berth, work / "model.pte", [("forward", CAPACITY - 1, 1), ("forward", CAPACITY, 1)], work)
+        return "a step behind the end of the cache is taken"
+    except Refused:
+        pass
+    return caches_in_place(berth, model, work)
+
+
+def both_methods(berth, model, work):
+    """Prefill and decode in one program. `model` has empty caches, as what decode was exported of had."""
+    export(model, PROMPT, work / "prefill.pt2")
+    calls = [("prefill", 0, PROMPT)] + [("decode", at, 1) for at in range(PROMPT, STEPS)]
+    want = want_of(model, calls)
+    for target in ("portable", "cpu"):
+        berth.call("compile", f"prefill={work / 'prefill.pt2'}", f"decode={work / 'decode.pt2'}", "-o", work / "both.pte",
+                   "--share-state", "--target", target)
+        problem = compare(run(berth, work / "both.pte", calls, work), want)
+        if problem:
+            return f"two methods, {target}: {problem}"
+    alone, both = ((work / name).stat().st_size for name in ("model.pte", "both.pte"))
+    return None if both < 1.5 * alone else f"the program of two methods has {both} bytes, that of one {alone}"
+
+
+def check(berth, name, work):
+    if name in OWN:
+        model = Llama(**OWN[name], capacity=CAPACITY).eval()
+        export(model, 1, work / "decode.pt2")
+        want = want_of(model, [("forward", at, 1) for at in range(STEPS)])
+        fresh = Llama(**OWN[name], capacity=CAPACITY).eval()
+        return decode(berth, work / "decode.pt2", want, work) or both_methods(berth, fresh, work)
+    program = exported_by_transformers(transformers_models()[name], CAPACITY)
+    torch.export.save(program, work / "decode.pt2")
+    module = program.module()
+    with torch.no_grad():
+        want = [module(input_ids=torch.from_numpy(tokens()[None, at:at + 1]), cache_position=torch.tensor([at])).numpy().copy()
+                for at in range(STEPS)]
+    return decode(berth, work / "decode.pt2", want, work)
+
+
+def language_models(berth, patterns, tally):
+    for name in [*OWN, *transformers_models()]:
+        if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                problem = check(berth, name, pathlib.Path(folder))
+            except (Broken, Refused) as error:
+                problem = str(error)
+        tally.add(f"language {name}", problem)
