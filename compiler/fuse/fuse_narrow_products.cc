@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "compiler/fuse/integer_weight.h"
+#include "compiler/fuse/wide_values.h"
 
 namespace berth::fuse {
 namespace {
@@ -20,8 +21,8 @@ Expected<passes::Action> keep(const Context& context, NodeId id, Reason reason) 
   return passes::Action::keep();
 }
 
-bool is_f32_rows(const Context& context, ValueId value) {
-  return context.type(value).dtype == DType::kF32 && context.type(value).is_contiguous();
+bool are_rows(const Context& context, ValueId value, DType type) {
+  return context.type(value).dtype == type && context.type(value).is_contiguous();
 }
 
 ValueId whole_constant(ir::Builder& build, const IntegerWeight::Numbers& numbers, const std::string& name) {
@@ -57,20 +58,27 @@ Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, V
   const Node& node = context.node(id);
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
+  const DType type = context.type(node.results[0]).dtype;
   context.remark(node, Reason::kFused, kInto);
-  std::vector<Argument> args = {input};
+  BERTH_ASSIGN_OR_RETURN(const ValueId rows, wide_value(context, build, input, source));
+  std::vector<Argument> args = {rows};
   add_constants(build, weight, name, &args);
   args.insert(args.end(), {std::move(bias), std::move(residual), ir::Dim(weight.bits), ir::Dim(weight.block),
                            std::string("none"), 0.0, 0.0, std::string()});
   BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::fused_narrow_linear_out, std::move(args), source, name));
-  return context.replace(id, made);
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, narrowed_value(build, made, type, source, name));
+  return context.replace(id, result);
 }
 
 Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
-  const Node& node = context.node(id);
+  const Node node = context.node(id);  // casts are appended to the list that it stands in
   const ValueId input = value_argument(node, a);
   const ValueId weight = value_argument(node, b);
-  if (context.maker(weight) == nullptr || !is_f32_rows(context, input)) return passes::Action::keep();
+  const DType dtype = context.type(node.results[0]).dtype;
+  if (context.maker(weight) == nullptr || !are_rows(context, input, dtype) || context.type(weight).dtype != dtype ||
+      (dtype != DType::kF32 && !has_16_bits(dtype))) {
+    return passes::Action::keep();
+  }
   Argument bias = ir::None{};
   Argument residual = ir::None{};
   if (node.is(OpId::addmm_out)) {
@@ -81,7 +89,7 @@ Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id
         context.number(node.args[arg::addmm_out::alpha]) != 1.0) {
       return keep(context, id, Reason::kScaled);
     }
-    if (!is_f32_rows(context, added)) return keep(context, id, Reason::kDType);
+    if (!are_rows(context, added, dtype)) return keep(context, id, Reason::kDType);
     if (type.rank() == 1 && type.shape[0] == out.shape[1] && context.constant(Argument(added)) != nullptr) {
       bias = added;
     } else if (type.shape == out.shape) {
@@ -93,13 +101,17 @@ Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id
   const std::optional<IntegerWeight> narrow = read_integer_weight(context, weight);
   if (!narrow.has_value()) return passes::Action::keep();
   if (context.uses(weight) != 1) return keep(context, id, Reason::kReadElsewhere);
+  if (!ir::is_none(bias)) bias = wide_constant(context, build, bias);
+  if (!ir::is_none(residual)) {
+    BERTH_ASSIGN_OR_RETURN(residual, wide_value(context, build, std::get<ValueId>(residual), node.source));
+  }
   return make(context, build, id, input, *narrow, std::move(bias), std::move(residual));
 }
 
 Expected<passes::Action> mixed(Context& context, ir::Builder& build, NodeId id) {
   const Node& node = context.node(id);
   const ValueId input = value_argument(node, arg::mixed_linear_out::input);
-  if (!is_f32_rows(context, input) || context.type(node.results[0]).dtype != DType::kF32) {
+  if (!are_rows(context, input, DType::kF32) || context.type(node.results[0]).dtype != DType::kF32) {
     return keep(context, id, Reason::kDType);
   }
   const std::optional<IntegerWeight> narrow = read_mixed_weight(context, node);

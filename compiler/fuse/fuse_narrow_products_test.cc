@@ -141,6 +141,78 @@ TEST(FuseNarrowProducts, ScalesBehindTheProductGoIntoIt) {
             "berth::narrow_linear aten::mul.Tensor");
 }
 
+// As torchao exports models of bf16: scales of 16 bits, zero points of 8, in groups of 16. The fear: a weight of 4 bits
+// that is folded into one of 16.
+TEST(FuseNarrowProducts, ModelsOf16BitsKeepTheirWeightsNarrow) {
+  for (const std::string type : {"bf16", "f16"}) {
+    const std::string text =
+        filled(R"(
+      symbol n in [1, 4]
+      const @w: i8[6,64] = dense<[$w]>
+      const @z: i8[6,4] = dense<[$z]>
+      const @s: $t[6,4,1] = dense<[$s]>
+      const @b: $t[6] = dense<[$b]>
+      method forward(%x: $t[n,64], %r: $t[n,6]) {
+        %w: i8[6,64] = const @w
+        %z: i8[6,4] = const @z
+        %s: $t[6,4,1] = const @s
+        %b: $t[6] = const @b
+        %v: i8[6,4,16] = aten::view_copy(%w, [6, 4, 16])
+        %c: $t[6,4,16] = dim_order_ops::_to_dim_order_copy(%v, false, none, $t)
+        %o: i8[6,4,1] = aten::view_copy(%z, [6, 4, 1])
+        %f: $t[6,4,1] = dim_order_ops::_to_dim_order_copy(%o, false, none, $t)
+        %d: $t[6,4,16] = aten::sub.Tensor(%c, %f, 1)
+        %m: $t[6,4,16] = aten::mul.Tensor(%d, %s)
+        %g: $t[6,64] = aten::view_copy(%m, [6, 64])
+        %t: $t[64,6] = aten::permute_copy(%g, [1, 0])
+        %a: $t[n,6] = aten::addmm(%b, %x, %t)
+        %e: $t[n,6] = aten::add.Tensor(%a, %r, 1)
+        %y: $t[n,6] = aten::relu(%e)
+        return %y
+      })",
+               {{"t", type}, {"w", list(384, -8, 7)}, {"z", list(24, -3, 3)}, {"s", reals(24)}, {"b", reals(6)}});
+    const Fused one = fuse_module(passes::parsed(text), 7, 2e-2);
+    EXPECT_EQ(one.operators(),
+              "dim_order_ops::_to_dim_order_copy dim_order_ops::_to_dim_order_copy berth::narrow_linear "
+              "dim_order_ops::_to_dim_order_copy")
+        << one.text;
+    EXPECT_NE(one.text.find("u8[32,6]"), std::string::npos) << one.text;
+    EXPECT_NE(one.text.find("4, 16, \"relu\""), std::string::npos) << one.text;
+  }
+}
+
+// A weight that f32 multiplies is what the model rounded it to.
+TEST(FuseNarrowProducts, WhatIsRoundedTo16BitsInAModelOfF32Stays) {
+  EXPECT_EQ(narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"s", "bf16[6]", reals(6)}}, R"(
+      %c: bf16[8,6] = dim_order_ops::_to_dim_order_copy(%w, false, none, bf16)
+      %m: bf16[8,6] = aten::mul.Tensor(%c, %s)
+      %f: f32[8,6] = dim_order_ops::_to_dim_order_copy(%m, false, none, f32)
+      %y: f32[3,6] = aten::mm(%x, %f)
+      return %y
+    )")
+                .operators()
+                .find("narrow"),
+            std::string::npos);
+}
+
+TEST(FuseNarrowProducts, ScalesOf16BitsBehindTheProductGoIntoIt) {
+  const Fused one = fuse_module(passes::parsed(filled(R"(
+    const @w: i8[32,6] = dense<[$w]>
+    const @s: bf16[6] = dense<[$s]>
+    method forward(%x: bf16[3,32]) {
+      %w: i8[32,6] = const @w
+      %s: bf16[6] = const @s
+      %c: bf16[32,6] = dim_order_ops::_to_dim_order_copy(%w, false, none, bf16)
+      %p: bf16[3,6] = aten::mm(%x, %c)
+      %m: bf16[3,6] = aten::mul.Tensor(%p, %s)
+      return %m
+    })",
+                                                      {{"w", list(192, -127, 127)}, {"s", reals(6)}})),
+                                7, 2e-2);
+  EXPECT_EQ(one.operators(), "dim_order_ops::_to_dim_order_copy berth::narrow_linear dim_order_ops::_to_dim_order_copy")
+      << one.text;
+}
+
 TEST(FuseNarrowProducts, OperatorsOfQuantizedDecomposedAreTaken) {
   const Given weight = {"w", "i8[6,8]", list(48, -127, 127)};
   const std::string product = R"(

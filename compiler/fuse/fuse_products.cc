@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "compiler/fuse/fuse_activations.h"
+#include "compiler/fuse/wide_values.h"
 
 namespace berth::fuse {
 namespace {
@@ -32,11 +33,6 @@ bool is_product(const Node& node) { return node.is(OpId::fused_conv_out) || is_m
 Places places_of(const Node& node) {
   return node.is(OpId::fused_conv_out) ? kConv : node.is(OpId::fused_linear_out) ? kLinear : kNarrowLinear;
 }
-
-bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
-
-// The element type as casts take it.
-Argument dtype_number(DType type) { return ir::Dim(static_cast<int64_t>(type)); }
 
 class Products {
  public:
@@ -65,49 +61,10 @@ class Products {
     return type;
   }
 
-  // Whether products of such numbers are those of f32, or those with a narrow weight between casts. The kernel of the
-  // latter wants to know sizes.
-  static bool takes(const Context& context, NodeId id, const Argument& input, std::optional<DType> type) {
+  // Whether products of such numbers are those of f32, or those with a narrow weight between casts.
+  static bool takes(const Context& context, NodeId id, std::optional<DType> type) {
     if (!type) return false;
-    if (*type == DType::kF32) return true;
-    return has_16_bits(*type) && context.target(id).narrow_weights &&
-           context.type(std::get<ValueId>(input)).is_static();
-  }
-
-  static std::optional<ValueId> cast_of(const Context& context, ValueId value, DType from, DType to) {
-    const Node* node = context.maker(value);
-    if (node == nullptr || !node->is(OpId::to_dim_order_copy_out)) return std::nullopt;
-    const ValueId given = std::get<ValueId>(node->args[0]);
-    const ir::TensorType& type = context.type(given);
-    const ir::TensorType& cast = context.type(value);
-    if (type.dtype != from || cast.dtype != to || type.dim_order != cast.dim_order) return std::nullopt;
-    return given;
-  }
-
-  // `value` in f32. What was rounded to bf16 a moment ago need not be: the product rounds what it reads.
-  static Expected<ValueId> wide(Context& context, ir::Builder& build, ValueId value, const std::string& source) {
-    const DType type = context.type(value).dtype;
-    if (type == DType::kF32) return value;
-    if (type == DType::kBF16) {
-      if (const auto given = cast_of(context, value, DType::kF32, type)) return *given;
-    }
-    return build.one(OpId::to_dim_order_copy_out, {value, false, ir::None{}, dtype_number(DType::kF32)}, source);
-  }
-
-  // A constant in f32.
-  static Argument wide_constant(Context& context, ir::Builder& build, const Argument& argument) {
-    const ir::Constant* constant = context.constant(argument);
-    if (constant == nullptr || constant->type.dtype == DType::kF32) return argument;
-    std::vector<int64_t> sizes;
-    for (const ir::Dim& dim : constant->type.shape) sizes.push_back(dim.value);
-    return float_constant(build, sizes, floats_of(*constant), constant->name);
-  }
-
-  // f32 as `type`.
-  static Expected<ValueId> narrowed(ir::Builder& build, ValueId value, DType type, const std::string& source,
-                                    const std::string& name) {
-    if (type == DType::kF32) return value;
-    return build.one(OpId::to_dim_order_copy_out, {value, false, ir::None{}, dtype_number(type)}, source, name);
+    return *type == DType::kF32 || (has_16_bits(*type) && context.target(id).narrow_weights);
   }
 
   static bool is_finite(const ir::Constant& weight) {
@@ -126,15 +83,16 @@ class Products {
     const std::string name = context.method().value(node.results[0]).name;
     context.remark(node, Reason::kFused, op == OpId::fused_conv_out ? "berth::conv" : "berth::linear");
     const DType type = context.type(node.results[0]).dtype;
-    BERTH_ASSIGN_OR_RETURN(args[0], wide(context, build, std::get<ValueId>(args[0]), source));
+    BERTH_ASSIGN_OR_RETURN(args[0], wide_value(context, build, std::get<ValueId>(args[0]), source));
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(op, std::move(args), source, name));
-    BERTH_ASSIGN_OR_RETURN(const ValueId result, narrowed(build, made, type, source, name));
+    BERTH_ASSIGN_OR_RETURN(const ValueId result, narrowed_value(build, made, type, source, name));
     return context.replace(id, result);
   }
 
-  // Convolutions that narrow weights have no kernel for stay what they are.
+  // Convolutions that narrow weights have no kernel for stay what they are. It wants to know sizes.
   static bool has_narrow_kernel(const Context& context, const Node& node) {
     const ir::TensorType& input = context.type(std::get<ValueId>(node.args[arg::convolution_out::input]));
+    if (!input.is_static()) return false;
     const ir::Dim groups = std::get<ir::Dim>(node.args[arg::convolution_out::groups]);
     const bool depthwise = groups != ir::Dim(1) && groups == input.shape[1];
     return !std::get<bool>(node.args[arg::convolution_out::transposed]) && !depthwise && input.rank() <= 4;
@@ -143,8 +101,7 @@ class Products {
   Expected<passes::Action> convolution(Context& context, ir::Builder& build, NodeId id) {
     const Node& node = context.node(id);
     const std::optional<DType> type = common_type(context, node, 3);
-    if (!takes(context, id, node.args[arg::convolution_out::input], type) ||
-        (type != DType::kF32 && !has_narrow_kernel(context, node))) {
+    if (!takes(context, id, type) || (type != DType::kF32 && !has_narrow_kernel(context, node))) {
       return keep(context, id, Reason::kDType);
     }
     const ir::Constant* weight = context.constant(node.args[arg::convolution_out::weight]);
@@ -165,7 +122,7 @@ class Products {
 
   Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
     const Node node = context.node(id);  // casts are appended to the list that it stands in
-    if (!takes(context, id, node.args[a], common_type(context, node, b + 1))) return keep(context, id, Reason::kDType);
+    if (!takes(context, id, common_type(context, node, b + 1))) return keep(context, id, Reason::kDType);
     const ir::Constant* weight = context.constant(node.args[b]);
     if (weight == nullptr) return keep(context, id, Reason::kNotConstant);
     if (!weight->type.is_contiguous() || !context.type(std::get<ValueId>(node.args[a])).is_contiguous()) {
@@ -184,8 +141,8 @@ class Products {
           context.constant(node.args[arg::addmm_out::self]) != nullptr) {
         bias = wide_constant(context, build, node.args[arg::addmm_out::self]);
       } else if (added.shape == out.shape && added.is_contiguous()) {
-        BERTH_ASSIGN_OR_RETURN(residual,
-                               wide(context, build, std::get<ValueId>(node.args[arg::addmm_out::self]), node.source));
+        BERTH_ASSIGN_OR_RETURN(
+            residual, wide_value(context, build, std::get<ValueId>(node.args[arg::addmm_out::self]), node.source));
       } else {
         return keep(context, id, Reason::kShape);
       }
@@ -239,7 +196,7 @@ class Products {
     const std::string source = product.source;
     const DType type = context.type(context.node(id).results[0]).dtype;
     BERTH_ASSIGN_OR_RETURN(const ValueId sum, build.one(product.op->id, std::move(args), source, name));
-    BERTH_ASSIGN_OR_RETURN(const ValueId made, narrowed(build, sum, type, source, name));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, narrowed_value(build, sum, type, source, name));
     context.replaced(context.node(id).results[0], made);
     BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
     if (result == made) return passes::Action::replace(made);
@@ -287,7 +244,7 @@ class Products {
     const bool matrix = is_matrix_product(product);
     if (matrix && !context.type(added).is_contiguous()) return keep(context, id, Reason::kOrder);
     const std::vector<ir::Dim> shape = context.type(product.results[0]).shape;
-    BERTH_ASSIGN_OR_RETURN(ValueId residual, wide(context, build, added, product.source));
+    BERTH_ASSIGN_OR_RETURN(ValueId residual, wide_value(context, build, added, product.source));
     if (matrix) {
       BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, residual, shape, product.source));
     }
@@ -308,9 +265,10 @@ class Products {
       if (product == nullptr || !product->is(OpId::fused_narrow_linear_out)) continue;
       const ir::Constant* constant = context.constant(Argument(by));
       const bool plain = ir::is_none(product->args[at::bias]) && ir::is_none(product->args[at::residual]);
-      if (constant == nullptr || !plain || !is_bias(context, *product, by) || constant->type.dtype != DType::kF32 ||
-          context.type(node.results[0]).shape != context.type(value).shape ||
-          context.type(node.results[0]).dtype != DType::kF32) {
+      const DType type = context.type(node.results[0]).dtype;
+      if (constant == nullptr || !plain || !is_bias(context, *product, by) || constant->type.dtype != type ||
+          (type != DType::kF32 && !has_16_bits(type)) ||
+          context.type(node.results[0]).shape != context.type(value).shape) {
         continue;
       }
       const Node old = *product;

@@ -75,6 +75,27 @@ TEST(FuseProducts, NarrowProductsKeepTheirWeightsBetweenCasts) {
   }
 }
 
+// Products take any number of rows; convolutions with a narrow weight want to know sizes.
+TEST(FuseProducts, NarrowProductsMayHaveOpenSizes) {
+  for (const std::string type : {"bf16", "f16"}) {
+    const Fused one = fuse_module(passes::parsed(filled(R"(
+      symbol n in [1, 9]
+      const @w: $t[3,2] = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]>
+      const @k: $t[2,2,1,1] = dense<[1.0, 2.0, 3.0, 4.0]>
+      method forward(%x: $t[n,3], %i: $t[n,2,3,3]) {
+        %w: $t[3,2] = const @w
+        %k: $t[2,2,1,1] = const @k
+        %m: $t[n,2] = aten::mm(%x, %w)
+        %c: $t[n,2,3,3] = aten::convolution(%i, %k, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+        return %m, %c
+      })",
+                                                        {{"t", type}})),
+                                  7, 2e-2);
+    EXPECT_NE(one.operators().find("berth::linear"), std::string::npos) << one.text;
+    EXPECT_NE(one.operators().find("aten::convolution"), std::string::npos) << one.text;
+  }
+}
+
 // What was rounded to bf16 between two products is rounded by the second: nothing is lost without the casts.
 TEST(FuseProducts, NarrowProductsInARowStayInF32) {
   const Fused one = fuse_module(passes::parsed(R"(

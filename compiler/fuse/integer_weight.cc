@@ -8,6 +8,7 @@
 
 #include "base/math.h"
 #include "compiler/eval/evaluate.h"
+#include "compiler/fuse/wide_values.h"
 #include "compiler/ir/arguments.h"
 
 namespace berth::fuse {
@@ -46,6 +47,16 @@ Known known_floats(const std::vector<int64_t>& sizes, const std::vector<float>& 
 std::vector<float> floats_in(const Known& known) {
   std::vector<float> values(known.blob.size() / sizeof(float));
   known.blob.read(0, Span<uint8_t>(reinterpret_cast<uint8_t*>(values.data()), values.size() * sizeof(float)));
+  return values;
+}
+
+std::vector<float> numbers_as_floats(const Known& known) {
+  if (known.type.dtype == DType::kF32) return floats_in(known);
+  const std::vector<uint8_t> bytes = known.blob.to_vector();
+  std::vector<float> values(bytes.size() / element_size(known.type.dtype));
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(passes::element_number(known.type.dtype, bytes, static_cast<int64_t>(i)));
+  }
   return values;
 }
 
@@ -123,7 +134,8 @@ bool is_narrow_type(DType dtype) {
 
 class NarrowReader {
  public:
-  explicit NarrowReader(Context& context) : context_(context) {}
+  /// Of weights of `type`: what a model in 16 bits rounds on the way is not rounded.
+  explicit NarrowReader(Context& context, DType type = DType::kF32) : context_(context), type_(type) {}
 
   std::optional<Affine> affine(ValueId value) {
     if (--left_ < 0) return std::nullopt;
@@ -173,6 +185,7 @@ class NarrowReader {
 
  private:
   const ir::TensorType& type(ValueId value) const { return context_.type(value); }
+  bool is_float(ValueId value) const { return type(value).dtype == DType::kF32 || type(value).dtype == type_; }
 
   // `node` on other tensors: one for each value among its arguments.
   std::optional<Known> run(const Node& node, const std::vector<Known>& inputs) {
@@ -202,17 +215,16 @@ class NarrowReader {
   std::optional<Broadcast> factors(const Argument& argument) {
     if (const auto number = context_.number(argument)) return Broadcast{{}, {static_cast<float>(*number)}};
     const ValueId* value = std::get_if<ValueId>(&argument);
-    if (value == nullptr || type(*value).dtype != DType::kF32) return std::nullopt;
+    if (value == nullptr || !is_float(*value)) return std::nullopt;
     const std::optional<Known> found = known(*value);
     if (!found.has_value()) return std::nullopt;
-    return Broadcast{sizes_of(found->type), floats_in(*found)};
+    return Broadcast{sizes_of(found->type), numbers_as_floats(*found)};
   }
 
   std::optional<Affine> cast(const Node& node) {
     const ValueId from = value_argument(node, 0);
-    const ir::TensorType& result = type(node.results[0]);
-    if (result.dtype != DType::kF32 || !result.is_contiguous()) return std::nullopt;
-    return integers(from);
+    if (!is_float(node.results[0]) || !type(node.results[0]).is_contiguous()) return std::nullopt;
+    return is_float(from) ? affine(from) : integers(from);
   }
 
   std::optional<Affine> integers(ValueId from) {
@@ -336,6 +348,7 @@ class NarrowReader {
   }
 
   Context& context_;
+  DType type_;
   int left_ = kMostNodes;
 };
 
@@ -423,10 +436,11 @@ IntegerWeight narrow(int64_t depth, int64_t columns, const std::vector<int16_t>&
   return made;
 }
 
-// Less than three quarters of the same in f32, with a number a column in each block, as fast kernels have them.
-bool is_worth(const IntegerWeight& weight) {
+// Less than three quarters of the same in `type`, with a number a column in each block, as fast kernels have them.
+bool is_worth(const IntegerWeight& weight, DType type) {
   const int64_t rows = weight.scales.rows + (weight.zero_points ? weight.zero_points->rows : 0);
-  return static_cast<int64_t>(weight.bytes.size()) + 4 * rows * weight.columns < 3 * weight.depth * weight.columns;
+  const int64_t bytes = static_cast<int64_t>(weight.bytes.size()) + 4 * rows * weight.columns;
+  return 4 * bytes < 3 * static_cast<int64_t>(element_size(type)) * weight.depth * weight.columns;
 }
 
 std::vector<int16_t> numbers_in(const Known& integers) {
@@ -454,12 +468,13 @@ bool IntegerWeight::has_whole_zeros() const {
 }
 
 std::optional<IntegerWeight> read_integer_weight(Context& context, ValueId value) {
-  const std::optional<Affine> a = NarrowReader(context).affine(value);
+  const DType type = context.type(value).dtype;
+  const std::optional<Affine> a = NarrowReader(context, type).affine(value);
   if (!a.has_value() || a->integers.type.rank() != 2) return std::nullopt;
   const std::vector<int64_t> sizes = a->sizes();
   if (sizes[0] < 1 || sizes[1] < 1) return std::nullopt;
   IntegerWeight made = narrow(sizes[0], sizes[1], numbers_in(a->integers), a->scale, a->zero);
-  if (!is_worth(made)) return std::nullopt;
+  if (!is_worth(made, type)) return std::nullopt;
   return made;
 }
 
@@ -500,7 +515,7 @@ std::optional<IntegerWeight> read_mixed_weight(Context& context, const Node& nod
     for (int64_t k = 0; k < depth; ++k) turned[k * columns + j] = given[j * depth + k];
   }
   IntegerWeight made = narrow(depth, columns, turned, *scale, *zero);
-  if (!is_worth(made)) return std::nullopt;
+  if (!is_worth(made, DType::kF32)) return std::nullopt;
   return made;
 }
 

@@ -30,7 +30,7 @@ struct IntegerWeight {
   bool has_whole_zeros() const;
 };
 
-/// `value`, a matrix of f32, if it is such a weight.
+/// `value`, a matrix of f32, bf16 or f16, if it is such a weight. In 16 bits, what the model rounds between is not rounded.
 std::optional<IntegerWeight> read_integer_weight(Context& context, ir::ValueId value);
 
 /// The weight of a quantized_decomposed::mixed_linear.
