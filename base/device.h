@@ -9,11 +9,12 @@
 namespace berth {
 
 // The built-in device types, each with its name and its number in program files, which never changes: ExecuTorch's own
-// are 0 and 1, private ones start at 100. format/program.fbs has the same numbers; a test compares them. An application
-// adds its own with register_device_type().
+// are 0 and 1, private ones start at 100, and those below are Berth's. format/program.fbs has the same numbers; a test
+// compares them. An application adds its own with register_device_type().
 #define BERTH_DEVICE_TYPES(TYPE) \
   TYPE(kCpu, "cpu", 0) \
   TYPE(kCuda, "cuda", 1) \
+  TYPE(kVulkan, "vulkan", 99) \
   TYPE(kSim, "sim", 100)
 
 enum class DeviceType : int8_t {
@@ -47,7 +48,7 @@ struct Device {
   friend constexpr bool operator!=(Device a, Device b) { return !(a == b); }
 };
 
-/// "cpu", "cuda", "sim", or the name that the type was registered with; null for any other number.
+/// "cpu", "cuda", "vulkan", "sim", or the name that the type was registered with; null for any other number.
 const char* to_string(DeviceType type);
 
 /// Adds a device type for the whole process: the compiler, the checks of program files and the runtime then take `name`
@@ -65,7 +66,7 @@ size_t count_device_types();
 /// REQUIRES: i < count_device_types().
 DeviceType device_type_at(size_t i);
 
-/// All of them, for messages: "cpu, cuda, sim". Stays as it is, also when a type is registered later.
+/// All of them, for messages: "cpu, cuda, vulkan, sim". Stays as it is, also when a type is registered later.
 const char* device_type_names();
 
 /// "cuda:0", "CUDA:1", "cpu": a type, in any case, and an index from 0 to 127 in decimal digits; without one it is 0.

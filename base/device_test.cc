@@ -15,8 +15,9 @@ Result<Device> parse(const std::string& text) { return parse_device(text.data(),
 TEST(Device, NumbersInFilesNeverChange) {
   EXPECT_EQ(static_cast<int>(DeviceType::kCpu), 0);
   EXPECT_EQ(static_cast<int>(DeviceType::kCuda), 1);
+  EXPECT_EQ(static_cast<int>(DeviceType::kVulkan), 99);
   EXPECT_EQ(static_cast<int>(DeviceType::kSim), 100);
-  EXPECT_STREQ(device_type_names(), "cpu, cuda, sim");
+  EXPECT_STREQ(device_type_names(), "cpu, cuda, vulkan, sim");
   // There is no count of types: a number is known when it has a name.
   EXPECT_STREQ(to_string(DeviceType::kCuda), "cuda");
   EXPECT_EQ(to_string(static_cast<DeviceType>(2)), nullptr);

@@ -30,15 +30,15 @@ TEST_F(RegisterDeviceType, NameAndNumberAreTakenForEachOther) {
   EXPECT_EQ(*parse("npu"), Device(static_cast<DeviceType>(101)));
   EXPECT_EQ(parse("npu:128").error(), Error::kInvalidArgument);
   EXPECT_STREQ(to_text(Device(static_cast<DeviceType>(127), 127)).text, "dsp_2:127");
-  EXPECT_STREQ(device_type_names(), "cpu, cuda, sim, npu, dsp_2");
-  ASSERT_EQ(count_device_types(), 5u);
-  EXPECT_EQ(device_type_at(3), device.type);
+  EXPECT_STREQ(device_type_names(), "cpu, cuda, vulkan, sim, npu, dsp_2");
+  ASSERT_EQ(count_device_types(), 6u);
+  EXPECT_EQ(device_type_at(4), device.type);
 }
 
 TEST_F(RegisterDeviceType, AgainAsItIsChangesNothing) {
   EXPECT_EQ(register_device_type("npu", 101), Error::kOk);
   EXPECT_EQ(register_device_type("sim", 100), Error::kOk);
-  EXPECT_EQ(count_device_types(), 5u);
+  EXPECT_EQ(count_device_types(), 6u);
 }
 
 TEST_F(RegisterDeviceType, ANameOrNumberOfAnotherTypeIsRefused) {
@@ -47,7 +47,7 @@ TEST_F(RegisterDeviceType, ANameOrNumberOfAnotherTypeIsRefused) {
   EXPECT_EQ(register_device_type("cuda", 103), Error::kRegistrationAlreadyRegistered);
   EXPECT_EQ(register_device_type("cpu", 103), Error::kRegistrationAlreadyRegistered);
   EXPECT_EQ(register_device_type("tpu", 100), Error::kRegistrationAlreadyRegistered);
-  EXPECT_EQ(count_device_types(), 5u);
+  EXPECT_EQ(count_device_types(), 6u);
 }
 
 TEST_F(RegisterDeviceType, OtherNamesAndNumbersAreRefused) {
@@ -58,7 +58,7 @@ TEST_F(RegisterDeviceType, OtherNamesAndNumbersAreRefused) {
     EXPECT_EQ(register_device_type(name, 102), Error::kInvalidArgument) << name;
   }
   EXPECT_EQ(register_device_type(nullptr, 102), Error::kInvalidArgument);
-  EXPECT_EQ(count_device_types(), 5u);
+  EXPECT_EQ(count_device_types(), 6u);
 }
 
 TEST_F(RegisterDeviceType, ATargetDeviceOfAnUnregisteredTypeIsToldFromNonsense) {

@@ -95,7 +95,7 @@ TEST(LoadPlugin, TargetsThatAreWrong) {
       said_of_target([](berth_target& t) { t.backend = "berth.cpu"; }),
       "plug-in test: target mine: its backend is berth.cpu, and names that begin with berth. are those of backends "
       "for nested programs");
-  for (const int32_t type : {-1, 2, 99, 126, 256, 100 + 256}) {
+  for (const int32_t type : {-1, 2, 98, 126, 256, 100 + 256}) {
     EXPECT_NE(said_of_target([&](berth_target& t) { t.device_type = type; }).find("does not exist"), std::string::npos)
         << type;
   }
@@ -166,7 +166,7 @@ TEST(LoadPlugin, ListsThatLie) {
   EXPECT_NE(said([](berth_plugin* p) {
               p->device_types = wrong;
               p->num_device_types = 1;
-            }).find("belongs to another type; there are cpu, cuda, sim"),
+            }).find("belongs to another type; there are cpu, cuda, vulkan, sim"),
             std::string::npos);
   static const berth_device_type nameless[] = {{nullptr, 110}};
   EXPECT_NE(said([](berth_plugin* p) {

@@ -139,7 +139,7 @@ TEST(DeviceAllocator, ASecondAllocatorOfATypeIsRefusedAndTheFirstStays) {
 TEST(DeviceAllocator, NullTheHostAndUnknownTypesAreRefused) {
   DeviceAllocatorRegistry registry;
   RecordingAllocator host(DeviceType::kCpu);
-  RecordingAllocator unknown(static_cast<DeviceType>(99));
+  RecordingAllocator unknown(static_cast<DeviceType>(98));
   const Logged logged;
   EXPECT_EQ(registry.register_allocator(nullptr), Error::kInvalidArgument);
   EXPECT_EQ(registry.register_allocator(DeviceType::kCuda, nullptr), Error::kInvalidArgument);
@@ -149,9 +149,9 @@ TEST(DeviceAllocator, NullTheHostAndUnknownTypesAreRefused) {
             "device allocator: null for device type 0\n"
             "device allocator: null for device type 1\n"
             "device allocator: type 0 (cpu) cannot have an allocator\n"
-            "device allocator: type 99 (unknown) cannot have an allocator\n");
+            "device allocator: type 98 (unknown) cannot have an allocator\n");
   EXPECT_EQ(registry.size(), 0u);
-  EXPECT_EQ(registry.get_allocator(static_cast<DeviceType>(99)), nullptr);
+  EXPECT_EQ(registry.get_allocator(static_cast<DeviceType>(98)), nullptr);
 }
 
 // Holds row 9.

@@ -88,13 +88,22 @@ Json planned_bytes(const MethodMeta& meta) {
   return planned;
 }
 
-// Counts the copies of a run to, from and between devices.
-Expected<CopyCount> count_copies(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
+// What a run takes of devices.
+struct Effort {
+  CopyCount copies;  // to, from and between them
+  DeviceWork work;
+};
+
+Expected<Effort> count_effort(const BenchOptions& options, LoadedMethod& loaded, std::vector<Array>& inputs) {
   BERTH_TRY(set_inputs(loaded, inputs));
   const CopyCount before = loaded.machine.copies();
+  const DeviceWork then = loaded.machine.work();
   if (loaded.method->method().execute() != Error::kOk) return failure_of(options.load, loaded.method->method());
   const CopyCount after = loaded.machine.copies();
-  return CopyCount{after.count - before.count, after.bytes - before.bytes};
+  const DeviceWork now = loaded.machine.work();
+  return Effort{{after.count - before.count, after.bytes - before.bytes},
+                {now.submissions - then.submissions, now.dispatches - then.dispatches, now.barriers - then.barriers,
+                 now.pipelines - then.pipelines, now.allocations - then.allocations}};
 }
 
 // More runs, which are not part of the timing, because profiling takes time too.
@@ -165,7 +174,8 @@ Status run_bench(BenchOptions& options) {
   Timing timing;
   BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
   const int64_t peak_kb = peak_rss_kb();  // before this report takes its own
-  BERTH_ASSIGN_OR_RETURN(const CopyCount copies, count_copies(options, *loaded, inputs));
+  BERTH_ASSIGN_OR_RETURN(const Effort effort, count_effort(options, *loaded, inputs));
+  const CopyCount& copies = effort.copies;
   Json json = {{"load_ms", loaded->seconds * 1e3},
                {"first_ms", timing.first * 1e3},
                {"median_ms", timing.at(.5) * 1e3},
@@ -180,6 +190,13 @@ Status run_bench(BenchOptions& options) {
                {"temp_bytes", loaded->method->memory().temp_bytes},
                {"start_rss_kb", start_kb},
                {"peak_rss_kb", peak_kb}};
+  if (effort.work.submissions > 0) {
+    json["device"] = {{"submissions", effort.work.submissions},
+                      {"dispatches", effort.work.dispatches},
+                      {"barriers", effort.work.barriers},
+                      {"pipelines", effort.work.pipelines},
+                      {"allocations", effort.work.allocations}};
+  }
   std::string profile;
   NodeNames names;
   if (options.profile || !options.trace.empty() || !options.etdump.empty()) {

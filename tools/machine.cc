@@ -8,6 +8,10 @@
 #include "backends/cuda/device/cuda_allocator.h"
 #include "backends/cuda/device/cuda_backend.h"
 #endif
+#if BERTH_HAS_VULKAN
+#include "backends/vulkan/vulkan_allocator.h"
+#include "backends/vulkan/vulkan_backend.h"
+#endif
 
 namespace berth::tool {
 
@@ -21,6 +25,10 @@ struct Machine::Parts {
   cuda::CudaAllocator cuda;
   cuda::CudaBackend cuda_backend;
 #endif
+#if BERTH_HAS_VULKAN
+  vulkan::VulkanAllocator vulkan;
+  vulkan::VulkanBackend vulkan_backend{&vulkan};
+#endif
 };
 
 Machine::Machine() : parts_(std::make_unique<Parts>()) {
@@ -29,6 +37,10 @@ Machine::Machine() : parts_(std::make_unique<Parts>()) {
 #if BERTH_HAS_CUDA
   BERTH_CHECK(add(&parts_->cuda, cuda::describe_devices) == Error::kOk);
   backend_list_.push_back(&parts_->cuda_backend);
+#endif
+#if BERTH_HAS_VULKAN
+  BERTH_CHECK(add(&parts_->vulkan, [this] { return parts_->vulkan.describe(); }) == Error::kOk);
+  backend_list_.push_back(&parts_->vulkan_backend);
 #endif
 }
 
@@ -62,6 +74,23 @@ std::vector<DeviceKind> Machine::kinds() const {
     kinds.push_back({counters_[i]->device_type(), counters_[i]->device_count(), notes_[i]()});
   }
   return kinds;
+}
+
+DeviceWork Machine::work() const {
+#if BERTH_HAS_VULKAN
+  const vulkan::VulkanCounts counts = parts_->vulkan.counts();
+  return {counts.submissions, counts.dispatches, counts.barriers, counts.pipelines, counts.allocations};
+#else
+  return {};
+#endif
+}
+
+uint64_t Machine::validation_messages() const {
+#if BERTH_HAS_VULKAN
+  return parts_->vulkan.messages();
+#else
+  return 0;
+#endif
 }
 
 CopyCount Machine::copies() const {

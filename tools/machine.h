@@ -22,6 +22,15 @@ struct DeviceKind {
   std::string note;
 };
 
+/// What devices did for runs, where their drivers are told of it: those with Vulkan.
+struct DeviceWork {
+  uint64_t submissions = 0;  // to queues
+  uint64_t dispatches = 0;   // of kernels
+  uint64_t barriers = 0;
+  uint64_t pipelines = 0;    // compiled
+  uint64_t allocations = 0;  // of memory of the device
+};
+
 /// Must outlive the programs that are loaded with it. If a program's GPU is mapped to a simulated device, that device
 /// runs its delegates.
 class Machine {
@@ -42,6 +51,10 @@ class Machine {
 
   /// The number of copies to, from and within devices so far.
   CopyCount copies() const;
+  /// So far.
+  DeviceWork work() const;
+  /// Messages of validation layers so far, each of which was logged (BERTH_VULKAN_VALIDATION).
+  uint64_t validation_messages() const;
 
  private:
   struct Parts;

@@ -115,6 +115,10 @@ Status run_run(RunOptions& options) {
     if (other != loaded->others.end()) std::swap(loaded->method, other->second);
     if (!done.ok()) return done.error();
   }
+  if (const uint64_t messages = loaded->machine.validation_messages(); messages > 0) {
+    return Failure{Error::kInternal, options.load.program,
+                   "the validation layers have " + counted(messages, "message") + ", above"};
+  }
   return Done{};
 }
 

@@ -87,6 +87,9 @@ class NestedBackend : public Backend, private AddressSpace {
 
   /// Whether runs are recorded; then the functions below are defined too.
   virtual bool records() const { return false; }
+  /// Whether the first run with new arguments is recorded, rather than the second: where recording takes little more
+  /// than running.
+  virtual bool records_at_once() const { return false; }
   /// What kernels queue from now on is recorded and not run.
   virtual Error begin_recording(void* session);
   /// Ends what begin_recording() began. An error means that nothing was recorded and nothing was run; the delegate then

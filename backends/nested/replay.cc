@@ -40,7 +40,7 @@ Error NestedDelegate::run(KernelContext& context, Span<EValue* const> args) {
     entry = &recordings.oldest();
     discard(entry);
     recordings.add(*entry, arguments);
-    return run_plainly(context, args);
+    if (!backend.records_at_once()) return run_plainly(context, args);
   }
   if (entry->recording != nullptr) return replay(context, *entry, args);
   switch (record(entry)) {

@@ -189,7 +189,8 @@ TEST(Delegate, NamesBackendsAndSpecsAreChecked) {
                 .find("declared twice"),
             std::string::npos);
   EXPECT_NE(error_of("delegate @d \"\"").find("expected the name of a backend"), std::string::npos);
-  EXPECT_NE(error_of("delegate @d \"b\" {target_device = \"gpu\"}").find("types cpu, cuda, sim"), std::string::npos);
+  EXPECT_NE(error_of("delegate @d \"b\" {target_device = \"gpu\"}").find("types cpu, cuda, vulkan, sim"),
+            std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {a}").find("expected '='"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" {a = 1}").find("a compile spec's value in quotes"), std::string::npos);
   EXPECT_NE(error_of("delegate @d \"b\" = hex\"0\"").find("odd number"), std::string::npos);

@@ -87,7 +87,7 @@ def compile(
     model              a path (.onnx, .pt2, .pte, .ir), the bytes of such a file, an onnx.ModelProto or a
                        torch.export.ExportedProgram; or {"prefill": model, "decode": model}: several as the methods of
                        one program
-    target             "portable" (the default), "cpu", "cuda:0", "sim:0", or several in order of preference
+    target             "portable" (the default), "cpu", "cuda:0", "vulkan:0", "sim:0", or several in order of preference
     input_shapes       {"x": "1x3x224x224"}, {"x": (1, 3, 224, 224)}; a dimension may be a range, "1..8" or (1, 8).
                        Needed for inputs of unknown size. Of several models {"prefill:x": …}
     output             a path: the program is written there as it is made and then mapped, so that weights take no

@@ -8,6 +8,7 @@
 
 #include "base/device.h"
 #include "base/dtype.h"
+#include "compiler/targets/own/operator_names.h"
 
 namespace berth::targets::own {
 namespace {
@@ -16,23 +17,6 @@ using plugin::Argument;
 using plugin::Node;
 using plugin::refuse;
 using plugin::Status;
-
-// The operators of Berth's table by their identifiers.
-enum class Row : int {
-#define OP(identifier, ...) identifier,
-#include "format/operators.def"
-#undef OP
-};
-
-struct Name {
-  const char* name;
-  const char* overload;
-};
-#define OP(identifier, name, overload, ...) {name, overload},
-constexpr Name kNames[] = {
-#include "format/operators.def"
-};
-#undef OP
 
 struct Kernel {
   Row row;
@@ -49,11 +33,7 @@ constexpr Kernel kKernels[] = {
 const std::unordered_map<std::string, bool>& kernels() {
   static const auto* const all = [] {
     auto* const made = new std::unordered_map<std::string, bool>;
-    for (const Kernel& kernel : kKernels) {
-      const Name& name = kNames[static_cast<int>(kernel.row)];
-      const std::string dot = name.overload[0] == '\0' ? "" : ".";
-      made->emplace(name.name + dot + name.overload, kernel.floats_only);
-    }
+    for (const Kernel& kernel : kKernels) made->emplace(operator_name(kernel.row), kernel.floats_only);
     return made;
   }();
   return *all;

@@ -6,6 +6,7 @@
 #include "compiler/targets/own/cuda_target.h"
 #include "compiler/targets/own/portable_target.h"
 #include "compiler/targets/own/sim_target.h"
+#include "compiler/targets/own/vulkan_target.h"
 #include "plugin/target.h"
 
 namespace berth::targets::own {
@@ -16,6 +17,7 @@ int32_t own_targets(const berth_host* host, berth_plugin* plugin) {
     parts.add(std::make_unique<PortableTarget>());
     parts.add(std::make_unique<CpuTarget>());
     parts.add(std::make_unique<CudaTarget>());
+    parts.add(std::make_unique<VulkanTarget>());
     parts.add(std::make_unique<SimTarget>());
     return plugin::Status();
   });

@@ -1,0 +1,196 @@
+// Element-wise operators, copies and what looks at rows, on random shapes and orders, beside the portable kernels.
+
+#include "backends/vulkan/device_test/tested.h"
+#include "format/elementwise_code.h"
+
+namespace berth::vulkan {
+namespace {
+
+[[maybe_unused]] const ::testing::Environment* const kDevice = ::testing::AddGlobalTestEnvironment(new TestedDevice);
+
+constexpr uint32_t kCases = 5;
+
+std::vector<int32_t> stretched(Dice& dice, std::vector<int32_t> sizes) {
+  for (int32_t& size : sizes) size = dice.number(0, 2) == 0 ? 1 : size;
+  sizes.erase(sizes.begin(),
+              sizes.begin() + static_cast<std::ptrdiff_t>(dice.number(0, static_cast<int64_t>(sizes.size()) - 1)));
+  return sizes;
+}
+
+TEST_F(VulkanKernels, ElementWiseOperatorsOfAnyOrderAndStretch) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> sizes = dice.sizes(static_cast<int>(dice.number(1, 5)), 9);
+    const Array a = dice.array(sizes, true);
+    const Array b = dice.array(stretched(dice, sizes), true);
+    const Array y = room(sizes, dice.order(sizes.size()));
+    const double alpha = dice.real();
+    EXPECT_SAME(add_out, {a, b, 1, y}, {a, b}, {y});
+    EXPECT_SAME(add_out, {a, b, alpha, y}, {a, b}, {y});
+    EXPECT_SAME(sub_out, {a, b, alpha, y}, {a, b}, {y});
+    EXPECT_SAME(mul_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(div_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(maximum_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(minimum_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(mul_out, {a, a, y}, {a}, {y});
+    EXPECT_SAME(add_Scalar_out, {a, alpha, 2, y}, {a}, {y});
+    EXPECT_SAME(sub_Scalar_out, {a, alpha, 2, y}, {a}, {y});
+    EXPECT_SAME(rsub_Scalar_out, {a, alpha, 2, y}, {a}, {y});
+    EXPECT_SAME(mul_Scalar_out, {a, alpha, y}, {a}, {y});
+    EXPECT_SAME(div_Scalar_out, {a, alpha, y}, {a}, {y});
+    EXPECT_SAME(leaky_relu_out, {a, alpha, y}, {a}, {y});
+    EXPECT_SAME(clamp_out, {a, -0.5, nullptr, y}, {a}, {y});
+    EXPECT_SAME(hardtanh_out, {a, -0.5, 0.75, y}, {a}, {y});
+    EXPECT_SAME(elu_out, {a, alpha, 1.5, 0.5, y}, {a}, {y});
+    EXPECT_SAME(elu_out, {a, alpha, 1.0, 1.0, y}, {a}, {y});
+    EXPECT_SAME(elu_out, {a, alpha, 1.0, -0.5, y}, {a}, {y});
+    EXPECT_SAME(pow_Tensor_Scalar_out, {a, 3.0, y}, {a}, {y});
+    EXPECT_SAME(pow_Tensor_Scalar_out, {a, 2.5, y}, {a}, {y});
+    EXPECT_SAME(pow_Tensor_Tensor_out, {a, b, y}, {a, b}, {y});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, FunctionsAlsoOfWhatIsNotANumber) {
+  std::vector<double> values = {NAN,   INFINITY, -INFINITY, 0,   -0.0, 1e-30, -1e-30, 1e30,
+                                -1e30, 88,       -88,       0.5, -0.5, 1,     -1};
+  for (int i = -300; i < 300; ++i) values.push_back(i / 37.0);
+  const int32_t count = static_cast<int32_t>(values.size());
+  const Array x(DType::kF32, {count}, values);
+  const Array y = room({count});
+  EXPECT_SAME(abs_out, {x, y}, {x}, {y});
+  EXPECT_SAME(erf_out, {x, y}, {x}, {y});
+  EXPECT_SAME(exp_out, {x, y}, {x}, {y});
+  EXPECT_SAME(gelu_out, {x, "none", y}, {x}, {y});
+  EXPECT_SAME(gelu_out, {x, "tanh", y}, {x}, {y});
+  EXPECT_SAME(log_out, {x, y}, {x}, {y});
+  EXPECT_SAME(neg_out, {x, y}, {x}, {y});
+  EXPECT_SAME(reciprocal_out, {x, y}, {x}, {y});
+  EXPECT_SAME(relu_out, {x, y}, {x}, {y});
+  EXPECT_SAME(round_out, {x, y}, {x}, {y});
+  EXPECT_SAME(rsqrt_out, {x, y}, {x}, {y});
+  EXPECT_SAME(sigmoid_out, {x, y}, {x}, {y});
+  EXPECT_SAME(sqrt_out, {x, y}, {x}, {y});
+  EXPECT_SAME(tanh_out, {x, y}, {x}, {y});
+  EXPECT_SAME(clamp_out, {x, -0.5, 0.5, y}, {x}, {y});
+  for (const double exponent : {0.0, 0.5, 1.0, -1.0, 2.0, 3.0, -2.0, 2.5}) {
+    EXPECT_SAME(pow_Tensor_Scalar_out, {x, exponent, y}, {x}, {y});
+  }
+}
+
+TEST_F(VulkanKernels, ChainsOfEveryLength) {
+  using elementwise::Op;
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> sizes = dice.sizes(4, 7);
+    std::vector<Array> inputs;
+    std::vector<Arg> list;
+    const int64_t count = dice.number(1, 8);
+    for (int64_t i = 0; i < count; ++i) {
+      inputs.push_back(i == 0 ? dice.array(sizes, true) : dice.array(stretched(dice, sizes), true));
+      list.emplace_back(inputs.back());
+    }
+    const std::vector<double> constants = {0.5, -0.25};
+    // Those that neither grow without bounds nor are cut at a number.
+    const Op ops[] = {Op::kAdd,         Op::kSub,       Op::kMin,     Op::kMax,       Op::kNeg,
+                      Op::kAbs,         Op::kTanh,      Op::kSigmoid, Op::kErf,       Op::kRelu,
+                      Op::kClamp,       Op::kElu,       Op::kSilu,    Op::kLeakyRelu, Op::kGelu,
+                      Op::kHardSigmoid, Op::kHardSwish, Op::kNanTo,   Op::kGeluTanh};
+    std::vector<int64_t> code;
+    const int64_t steps = seed < 3 ? 32 : dice.number(1, 12);
+    for (int64_t s = 0; s < steps; ++s) {
+      const Op op = ops[dice.number(0, 18)];
+      code.push_back(static_cast<int64_t>(op));
+      for (int k = 0; k < 3; ++k) {
+        code.push_back(k < elementwise::operands(op) ? dice.number(0, count + 2 + s - 1) : 0);
+      }
+    }
+    const Array y = room(sizes, dice.order(4));
+    EXPECT_SAME(fused_elementwise_out, {Arg::list(list), Arg(code), Arg(constants), y}, inputs, {y});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, CopiesOfPartsInAnyOrder) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> s = dice.sizes(4, 7);
+    const Array x = dice.array(s, true);
+    const auto to = [&](const std::vector<int32_t>& sizes) { return room(sizes, dice.order(sizes.size())); };
+    const Array same = to(s);
+    EXPECT_SAME(clone_out, {x, nullptr, same}, {x}, {same});
+    const Array flat = to({s[0] * s[1], s[2] * s[3]});
+    EXPECT_SAME(view_copy_out, {x, std::vector<int64_t>{s[0] * s[1], -1}, flat}, {x}, {flat});
+    const Array turned = to({s[2], s[0], s[3], s[1]});
+    EXPECT_SAME(permute_copy_out, {x, std::vector<int64_t>{2, 0, 3, 1}, turned}, {x}, {turned});
+    const int32_t from = static_cast<int32_t>(dice.number(0, s[2] - 1));
+    const Array part = to({s[0], s[1], (s[2] - from + 1) / 2, s[3]});
+    EXPECT_SAME(slice_copy_Tensor_out, {x, 2, from, int64_t{INT64_MAX}, 2, part}, {x}, {part});
+    const Array one = to({s[0], s[2], s[3]});
+    EXPECT_SAME(select_copy_int_out, {x, 1, s[1] - 1, one}, {x}, {one});
+    EXPECT_SAME(flip_out, {x, std::vector<int64_t>{0, 3}, same}, {x}, {same});
+    const Array line = dice.array({s[0], 1, s[2], 1}, true);
+    EXPECT_SAME(expand_copy_out, {line, std::vector<int64_t>{s[0], s[1], s[2], s[3]}, false, same}, {line}, {same});
+    const int dim = static_cast<int>(dice.number(0, 3));
+    std::vector<int32_t> more = s;
+    more[dim] = dice.size(5);
+    std::vector<int32_t> joined = s;
+    joined[dim] += more[dim] + s[dim];
+    const Array other = dice.array(more, true);
+    const Array y = to(joined);
+    EXPECT_SAME(cat_out, {Arg::list({x, other, x}), dim, y}, {x, other}, {y});
+    std::vector<int32_t> piled = s;
+    piled.insert(piled.begin() + dim, 2);
+    const Array pile = to(piled);
+    EXPECT_SAME(stack_out, {Arg::list({x, x}), dim, pile}, {x}, {pile});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, RowsAlongAnyDimension) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> s = dice.sizes(4, 9);
+    const Array x = dice.array(s, true);
+    const Array y = room(s, dice.order(4));
+    const int dim = static_cast<int>(dice.number(-4, 3));
+    EXPECT_SAME(softmax_out, {x, dim, false, y}, {x}, {y});
+    EXPECT_SAME(log_softmax_out, {x, dim, false, y}, {x}, {y});
+    const Array plane = room({s[0], s[1]}, dice.order(2));
+    const std::vector<int64_t> dims = {2, -1};
+    EXPECT_SAME(mean_out, {x, dims, false, nullptr, plane}, {x}, {plane});
+    EXPECT_SAME(sum_IntList_out, {x, dims, false, nullptr, plane}, {x}, {plane});
+    EXPECT_SAME(amax_out, {x, dims, false, plane}, {x}, {plane});
+    EXPECT_SAME(amin_out, {x, dims, false, plane}, {x}, {plane});
+    const Array kept = room({1, s[1], 1, s[3]}, dice.order(4));
+    EXPECT_SAME(mean_out, {x, std::vector<int64_t>{0, 2}, true, nullptr, kept}, {x}, {kept});
+    const Array weight = dice.array({s[2], s[3]});
+    const Array bias = dice.array({s[2], s[3]});
+    const Array mean = room({s[0], s[1], 1, 1});
+    const Array rstd = room({s[0], s[1], 1, 1});
+    const std::vector<int64_t> last = {s[2], s[3]};
+    EXPECT_SAME(native_layer_norm_out, {x, last, weight, bias, 1e-5, y, mean, rstd}, {x, weight, bias},
+                {y, mean, rstd});
+    EXPECT_SAME(native_layer_norm_out, {x, last, nullptr, bias, 1e-5, y, mean, rstd}, {x, bias}, {y, mean, rstd});
+    const int64_t groups = s[1] % 2 == 0 ? 2 : 1;
+    const Array scale = dice.array({s[1]});
+    const Array shift = dice.array({s[1]});
+    const Array means = room({s[0], static_cast<int32_t>(groups)});
+    const Array rstds = room({s[0], static_cast<int32_t>(groups)});
+    EXPECT_SAME(native_group_norm_out, {x, scale, shift, s[0], s[1], s[2] * s[3], groups, 1e-5, y, means, rstds},
+                {x, scale, shift}, {y, means, rstds});
+    const Array running = dice.array({s[1]});
+    std::vector<double> squares = dice.array({s[1]}).values();
+    for (double& one : squares) one = one * one + 0.1;
+    const Array variance(DType::kF32, {s[1]}, squares);
+    const Array none = room({0});
+    const Array none_too = room({0});
+    EXPECT_SAME(native_batch_norm_legit_no_training_out,
+                {x, scale, nullptr, running, variance, 0.1, 1e-5, y, none, none_too}, {x, scale, running, variance},
+                {y});
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace berth::vulkan

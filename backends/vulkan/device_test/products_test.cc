@@ -1,0 +1,198 @@
+// Products, convolutions, pooling, resampling and what is fused, on random shapes and orders, beside the portable kernels.
+
+#include "backends/vulkan/device_test/tested.h"
+
+namespace berth::vulkan {
+namespace {
+
+[[maybe_unused]] const ::testing::Environment* const kDevice = ::testing::AddGlobalTestEnvironment(new TestedDevice);
+
+constexpr uint32_t kCases = 6;
+const char* const kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
+                                    "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
+
+TEST_F(VulkanKernels, ProductsOfMatricesOfAnyOrder) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t m = dice.size(19), n = dice.size(19), k = dice.size(40), batch = dice.size(3);
+    const Array a = dice.array({m, k}, true), b = dice.array({k, n}, true);
+    const Array y = room({m, n}, dice.order(2));
+    EXPECT_SAME(mm_out, {a, b, y}, {a, b}, {y});
+    const Array row = dice.array({n}), all = dice.array({m, n}, true);
+    EXPECT_SAME(addmm_out, {row, a, b, 0.5, 2, y}, {row, a, b}, {y});
+    EXPECT_SAME(addmm_out, {all, a, b, 1, 1, y}, {all, a, b}, {y});
+    EXPECT_SAME(addmm_out, {all, a, b, 0, 1, y}, {all, a, b}, {y});
+    const Array as = dice.array({batch, m, k}, true), bs = dice.array({batch, k, n}, true);
+    const Array ys = room({batch, m, n}, dice.order(3));
+    EXPECT_SAME(bmm_out, {as, bs, ys}, {as, bs}, {ys});
+    const Array x = dice.array({batch, m, k}), w = dice.array({k, n}), bias = dice.array({n});
+    const Array r = dice.array({batch, m, n}), z = room({batch, m, n});
+    for (const char* activation : {kActivations[2 * seed], kActivations[2 * seed + 1]}) {
+      EXPECT_SAME(fused_linear_out, {x, w, bias, r, activation, 0.3, 0.8, "", z}, {x, w, bias, r}, {z});
+    }
+    EXPECT_SAME(fused_linear_out, {x, w, nullptr, nullptr, "none", 0, 0, "", z}, {x, w}, {z});
+    if (HasFailure()) return;
+  }
+}
+
+struct RandomConvolution {
+  explicit RandomConvolution(Dice& dice) {
+    const int axes = static_cast<int>(dice.number(1, 3));
+    transposed = dice.coin();
+    groups = dice.number(0, 2) == 0 ? dice.size(4) : 1;
+    const auto per_group = [&] { return dice.number(0, 2) == 0 ? 1 : dice.size(6); };
+    const int32_t in = static_cast<int32_t>(groups) * per_group();
+    const int32_t out = per_group();
+    std::vector<int32_t> x_sizes = {dice.size(2), in};
+    std::vector<int32_t> w_sizes = {in, out};
+    if (!transposed) w_sizes = {static_cast<int32_t>(groups) * out, in / static_cast<int32_t>(groups)};
+    y_sizes = {x_sizes[0], static_cast<int32_t>(groups) * out};
+    for (int i = 0; i < axes; ++i) {
+      const int64_t kernel = dice.number(1, 4), step = dice.number(1, 3), spread = dice.number(1, 2);
+      const int64_t pad = dice.number(0, kernel - 1);
+      const int64_t least = transposed ? 1 : std::max<int64_t>(1, spread * (kernel - 1) + 1 - 2 * pad);
+      const int64_t size = dice.number(least, least + 7);
+      const int64_t extra = transposed && step > 1 ? dice.number(0, step - 1) : 0;
+      const int64_t made = transposed ? (size - 1) * step - 2 * pad + spread * (kernel - 1) + extra + 1
+                                      : (size + 2 * pad - spread * (kernel - 1) - 1) / step + 1;
+      whole = whole && made > 0;
+      x_sizes.push_back(static_cast<int32_t>(size));
+      w_sizes.push_back(static_cast<int32_t>(kernel));
+      y_sizes.push_back(static_cast<int32_t>(made));
+      stride.push_back(step);
+      padding.push_back(pad);
+      dilation.push_back(spread);
+      output_padding.push_back(extra);
+    }
+    if (!whole) return;
+    x = dice.image(x_sizes);
+    w = dice.image(w_sizes);
+    bias = dice.array({y_sizes[1]});
+  }
+
+  bool transposed = false;
+  bool whole = true;
+  int64_t groups = 1;
+  std::vector<int32_t> y_sizes;
+  std::vector<int64_t> stride, padding, dilation, output_padding;
+  Array x = room({1}), w = room({1}), bias = room({1});
+};
+
+TEST_F(VulkanKernels, ConvolutionsOfAllKinds) {
+  int tried = 0;
+  for (uint32_t seed = 0; seed < 5 * kCases; ++seed) {
+    Dice dice(seed);
+    const RandomConvolution c(dice);
+    if (!c.whole) continue;
+    ++tried;
+    const int rank = static_cast<int>(c.y_sizes.size());
+    const Array y = room(c.y_sizes, dice.image_order(rank));
+    const Array z = room(c.y_sizes, dice.image_order(rank));
+    const Array residual = dice.image(c.y_sizes);
+    EXPECT_SAME(convolution_out,
+                {c.x, c.w, c.bias, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, y},
+                {c.x, c.w, c.bias}, {y});
+    EXPECT_SAME(convolution_out,
+                {c.x, c.w, nullptr, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, y},
+                {c.x, c.w}, {y});
+    const char* activation = kActivations[seed % 2];
+    EXPECT_SAME(fused_conv_out,
+                {c.x, c.w, c.bias, residual, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
+                 activation, 0.3, 0.8, "", z},
+                {c.x, c.w, c.bias, residual}, {z});
+    EXPECT_SAME(fused_conv_out,
+                {c.x, c.w, c.bias, nullptr, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
+                 activation, 0.3, 0.8, "", z},
+                {c.x, c.w, c.bias}, {z});
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(tried, 10);
+}
+
+TEST_F(VulkanKernels, PlanesPooledAndResized) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> s = {dice.size(2), dice.size(5), 4 + dice.size(12), 4 + dice.size(12)};
+    const Array x = dice.image(s);
+    using List = std::vector<int64_t>;
+    const List kernel = {dice.number(1, 3), dice.number(1, 3)}, stride = {dice.number(1, 3), dice.number(1, 2)};
+    const List padding = {dice.number(0, kernel[0] / 2), dice.number(0, kernel[1] / 2)};
+    const bool up = dice.coin();
+    const auto pooled = [&](int d, int64_t spread) {
+      const int64_t left = s[2 + d] + 2 * padding[d] - spread * (kernel[d] - 1) - 1;
+      int64_t size = (left + (up ? stride[d] - 1 : 0)) / stride[d] + 1;
+      if (up && (size - 1) * stride[d] >= s[2 + d] + padding[d]) --size;
+      return static_cast<int32_t>(size);
+    };
+    const Array mean = room({s[0], s[1], pooled(0, 1), pooled(1, 1)}, dice.image_order(4));
+    const Arg divisor = dice.coin() ? Arg(nullptr) : Arg(3);
+    EXPECT_SAME(avg_pool2d_out, {x, kernel, stride, padding, up, dice.coin(), divisor, mean}, {x}, {mean});
+    const List dilation = {dice.number(1, 2), dice.number(1, 2)};
+    const std::vector<int32_t> sizes = {s[0], s[1], pooled(0, dilation[0]), pooled(1, dilation[1])};
+    const Array most = room(sizes, dice.image_order(4));
+    const Array indices(DType::kI64, sizes);
+    EXPECT_SAME(max_pool2d_with_indices_out, {x, kernel, stride, padding, dilation, up, most, indices}, {x},
+                {most, indices});
+    const Array small = room({s[0], s[1], dice.size(5), dice.size(5)}, dice.image_order(4));
+    const List wanted = {small.sizes()[2], small.sizes()[3]};
+    EXPECT_SAME(adaptive_avg_pool2d_out, {x, wanted, small}, {x}, {small});
+    const Array large = room({s[0], s[1], dice.size(30), dice.size(30)}, dice.image_order(4));
+    const List size = {large.sizes()[2], large.sizes()[3]};
+    EXPECT_SAME(upsample_nearest2d_vec_out, {x, size, nullptr, large}, {x}, {large});
+    EXPECT_SAME(upsample_bilinear2d_vec_out, {x, size, false, nullptr, large}, {x}, {large});
+    EXPECT_SAME(upsample_bilinear2d_vec_out, {x, size, true, nullptr, large}, {x}, {large});
+    const Array twice = room({s[0], s[1], 2 * s[2], 2 * s[3]});
+    EXPECT_SAME(upsample_bilinear2d_vec_out, {x, nullptr, false, std::vector<double>{2.0, 2.0}, twice}, {x}, {twice});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, AttentionOfAllForms) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t batch = dice.size(2), heads = dice.size(3), size = dice.size(40);
+    const int32_t queries = dice.size(9), keys = dice.size(9);
+    const int32_t columns = 3 * heads * size;
+    const Array q = dice.array({batch, queries, columns}), k = dice.array({batch, keys, columns});
+    const Array v = dice.array({batch, keys, columns}), y = room({batch, queries, heads * size});
+    Array mask = dice.array({dice.coin() ? batch : 1, dice.coin() ? heads : 1, queries, keys});
+    std::vector<double> values = mask.values();
+    for (double& value : values) value = dice.number(0, 3) == 0 ? -INFINITY : value;
+    mask.set(values);
+    const int64_t at = heads * size;
+    EXPECT_SAME(fused_attention_out, {q, k, v, nullptr, heads, size, 0, at, 2 * at, 0.3, dice.coin(), y}, {q, k, v},
+                {y});
+    EXPECT_SAME(fused_attention_out, {q, k, v, mask, heads, size, 0, at, 2 * at, 0.3, false, y}, {q, k, v, mask}, {y});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, MemoriesAndShuffles) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t steps = dice.size(5), rows = dice.size(3), size = dice.size(90), width = dice.coin() ? 16 : size;
+    const int32_t blocks = (size + width - 1) / width;
+    const Array gates = dice.array({steps, rows, 4 * size}), hidden = dice.array({rows, size});
+    const Array cell = dice.array({rows, size}), weight = dice.array({blocks, size, 4, width});
+    const Array out = room({steps, rows, size}), last = room({rows, size});
+    EXPECT_SAME(fused_lstm_out, {gates, hidden, cell, weight, dice.coin(), out, last}, {gates, hidden, cell, weight},
+                {out, last});
+    const Array gate = dice.array({rows, 4 * size}), dense = dice.array({size, 4 * size});
+    const Array next = room({rows, size}), kept = room({rows, size});
+    EXPECT_SAME(fused_lstm_cell_out, {gate, hidden, cell, dense, "", next, kept}, {gate, hidden, cell, dense},
+                {next, kept});
+    const int32_t n = dice.size(2), h = dice.size(4), w = dice.size(5), first = 2 * dice.size(3),
+                  second = 2 * dice.size(3);
+    const Array a = dice.image({n, first, h, w}), b = dice.image({n, second, h, w});
+    const int32_t here = static_cast<int32_t>(dice.number(1, first + second - 1));
+    const Array one = room({n, here, h, w}, dice.image_order(4));
+    const Array two = room({n, first + second - here, h, w}, dice.image_order(4));
+    EXPECT_SAME(fused_shuffle_out,
+                {Arg::list({a, b}), 2, std::vector<int64_t>{here, first + second - here}, Arg::list({one, two})},
+                {a, b}, {one, two});
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace berth::vulkan

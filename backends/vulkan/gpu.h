@@ -1,0 +1,113 @@
+// Gpu: a VkDevice with one queue, its memory and its pipelines. Private to backends/vulkan/.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "backends/vulkan/api.h"
+#include "backends/vulkan/shaders.h"
+#include "base/result.h"
+#include "base/span.h"
+
+namespace berth::vulkan {
+
+/// What a device has done so far.
+struct GpuCounts {
+  std::atomic<uint64_t> submissions{0};  // to its queue
+  std::atomic<uint64_t> dispatches{0};   // of kernels, in submissions
+  std::atomic<uint64_t> barriers{0};     // likewise
+  std::atomic<uint64_t> pipelines{0};    // made
+  std::atomic<uint64_t> allocations{0};  // of memory of the device
+};
+
+struct GpuLimits {
+  uint64_t buffer_bytes = 0;      // of one buffer
+  uint64_t range_bytes = 0;       // that a kernel sees of a buffer
+  uint64_t offset_alignment = 0;  // of where that begins
+  uint32_t groups = 0;            // along the first axis of a dispatch
+};
+
+/// A VkBuffer with memory of its own.
+struct Buffer {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  uint8_t* mapped = nullptr;  // where the host sees it; null if it does not
+  uint64_t bytes = 0;
+};
+
+/// A kernel as the device has it.
+struct Pipeline {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+};
+
+/// Thread-safe.
+class Gpu {
+ public:
+  /// Null, with `*reason`, for a device that lacks what this room needs. `staged`: memory is not shared with the host
+  /// even where it could be.
+  static std::unique_ptr<Gpu> open(const Api& api, VkPhysicalDevice physical, bool staged, std::string* reason);
+  ~Gpu();
+
+  /// The functions of this device. Tests change it before anything else runs.
+  Api api;
+  const std::string& name() const { return name_; }
+  const GpuLimits& limits() const { return limits_; }
+  VkDevice device() const { return device_; }
+  uint32_t family() const { return family_; }
+  /// Whether the host reads and writes the memory of the device where it is.
+  bool shares_memory() const { return shares_memory_; }
+  GpuCounts& counts() { return counts_; }
+
+  enum class Kind { kDevice, kHost };
+  /// A buffer for kernels and copies, of at least one byte: of the device (mapped where it shares its memory), or of the
+  /// host, always mapped.
+  Error make_buffer(uint64_t bytes, Kind kind, Buffer* buffer);
+  void free_buffer(Buffer* buffer);
+
+  Error submit(const VkSubmitInfo& info);
+  /// Until the queue is empty.
+  void wait_idle();
+
+  /// The kernel with these specialisation constants, made when it is first wanted: one that is new has also run, on
+  /// nothing, as some drivers compile when a pipeline first runs.
+  Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants);
+
+ private:
+  using Key = std::vector<uint32_t>;  // the shader, then its constants
+  struct Layout {
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    VkPipelineLayout pipeline = VK_NULL_HANDLE;
+  };
+
+  Gpu() = default;
+  bool choose(VkPhysicalDevice physical, std::string* reason);
+  void choose_memory(VkPhysicalDevice physical, bool staged);
+  int memory_type(uint32_t allowed, Kind kind) const;
+  Error layout(int bindings, Layout* layout);
+  Error module(ShaderId shader, VkShaderModule* made);
+  Error compile(ShaderId shader, Span<const uint32_t> constants, const Layout& layout, VkPipeline* made);
+  Error run_on_nothing(const Pipeline& pipeline, int bindings);
+
+  std::string name_;
+  GpuLimits limits_;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  uint32_t family_ = 0;
+  bool shares_memory_ = false;
+  VkPhysicalDeviceMemoryProperties memory_ = {};
+  VkMemoryPropertyFlags device_flags_ = 0;
+  std::mutex queue_lock_;
+  std::mutex pipeline_lock_;
+  std::map<int, Layout> layouts_;  // by the number of bindings
+  std::map<ShaderId, VkShaderModule> modules_;
+  std::map<Key, Pipeline> pipelines_;
+  GpuCounts counts_;
+};
+
+}  // namespace berth::vulkan

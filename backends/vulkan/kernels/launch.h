@@ -1,0 +1,61 @@
+// Launch: how a kernel of this room asks for a kernel of the device.
+//
+//   return Launch(context, ShaderId::softmax).reads(self).writes(out).number(length).run(rows);
+//
+// What it needs is remembered, and made into commands when all kernels of the delegate have asked (recorder.h).
+#pragma once
+
+#include "backends/vulkan/session.h"
+#include "kernels/portable/iterate.h"
+#include "runtime/kernel.h"
+
+namespace berth::vulkan {
+
+/// Elements [begin, end) of a tensor's memory.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  /// Takes in a dimension of `size` elements that lie `stride` apart.
+  void extend(int64_t size, int64_t stride) {
+    if (size > 0) (stride < 0 ? begin : end) += (size - 1) * stride;
+  }
+};
+
+class Launch {
+ public:
+  Launch(KernelContext& context, ShaderId shader);
+
+  /// The next specialisation constant.
+  Launch& constant(int64_t value);
+  /// The next buffer: all of a tensor, or none. Tensors that are written may be read too.
+  Launch& reads(const Tensor* tensor) { return bind(tensor, false); }
+  Launch& reads(const Tensor& tensor) { return bind(&tensor, false); }
+  Launch& writes(const Tensor& tensor) { return bind(&tensor, true); }
+  /// A part of a tensor alone, so that kernels on other parts need not wait.
+  Launch& reads(const Tensor& tensor, Range range) { return bind(&tensor, false, &range); }
+  Launch& writes(const Tensor& tensor, Range range) { return bind(&tensor, true, &range); }
+  Launch& none() { return bind(nullptr, false); }
+  /// The next number of the kernel's, a whole one of 32 bits or a real one.
+  Launch& number(int64_t value);
+  Launch& real(double value);
+  /// A number that the kernel computes by itself: as number(), for its size alone.
+  Launch& check(int64_t value);
+  /// Sizes of a walk, then the strides of each operand: (1 + operands) * rank numbers.
+  Launch& walk(const portable::Walk& walk);
+
+  /// For `count` work items, a workgroup for each `items_a_group` of them. NotSupported when something is too large for
+  /// the device's kernels: numbers of more than 32 bits, tensors of more bytes than a kernel may see.
+  Error run(int64_t count, int64_t items_a_group = 64);
+
+ private:
+  Launch& bind(const Tensor* tensor, bool writes, const Range* range = nullptr);
+
+  KernelContext& context_;
+  Session& session_;
+  Step step_;
+  bool fits_ = true;
+  bool found_ = true;
+};
+
+}  // namespace berth::vulkan

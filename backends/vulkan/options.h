@@ -1,0 +1,18 @@
+// VulkanOptions: how devices are opened.
+#pragma once
+
+namespace berth::vulkan {
+
+struct VulkanOptions {
+  /// With Khronos' validation layer, synchronisation included. Without the layer there are no devices then.
+  bool validation = false;
+  /// Memory is not shared with the host even where it could be, as with cards of their own memory: for tests.
+  bool staged = false;
+  /// How often each device of the machine is opened, as a device with an index of its own: for tests.
+  int times = 1;
+
+  /// What the environment asks for: validation where BERTH_VULKAN_VALIDATION is 1.
+  static VulkanOptions of_environment();
+};
+
+}  // namespace berth::vulkan

@@ -1,0 +1,172 @@
+#include "backends/vulkan/recorder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/log.h"
+
+namespace berth::vulkan {
+namespace {
+
+constexpr const char* kWhat = "recording a delegate";
+
+Accesses accesses_of(const Step& step) {
+  Accesses all;
+  for (const Binding& binding : step.bindings) {
+    if (binding.place.block == nullptr || binding.bytes == 0) continue;
+    const uint64_t begin = binding.place.offset;
+    all.push_back({reinterpret_cast<uintptr_t>(binding.place.block), begin, begin + binding.bytes, binding.writes});
+  }
+  return all;
+}
+
+// Between kernels; the last one is also seen by the host.
+void barrier(const Api& api, VkCommandBuffer commands, bool to_host) {
+  VkMemoryBarrier memory = {};
+  memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
+  memory.dstAccessMask = to_host ? static_cast<VkAccessFlags>(VK_ACCESS_HOST_READ_BIT)
+                                 : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+  const VkPipelineStageFlags to = to_host ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  api.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, to, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recording>> Recording::make(Gpu* gpu, const std::vector<Step>& steps, size_t skipped) {
+  std::unique_ptr<Recording> made(new Recording(gpu));
+  std::vector<Accesses> accesses;
+  for (const Step& step : steps) accesses.push_back(accesses_of(step));
+  const Schedule order = schedule(accesses);
+  std::string hazard;
+  if (!keeps_order(accesses, order, &hazard)) {
+    log_message(LogLevel::kError, "vulkan: %s", hazard.c_str());
+    return Error::kInternal;
+  }
+  BERTH_RETURN_IF_ERROR(made->prepare(steps));
+  BERTH_RETURN_IF_ERROR(made->write_numbers(steps));
+  BERTH_RETURN_IF_ERROR(made->make_sets(steps));
+  BERTH_RETURN_IF_ERROR(made->write_commands(steps, order, skipped));
+  return made;
+}
+
+Recording::~Recording() {
+  commands_.free(gpu_);
+  if (pool_ != VK_NULL_HANDLE) gpu_->api.vkDestroyDescriptorPool(gpu_->device(), pool_, nullptr);
+  gpu_->free_buffer(&numbers_);
+}
+
+Error Recording::prepare(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    BERTH_ASSIGN_OR_RETURN(const Pipeline pipeline, gpu_->pipeline(step.shader, step.constants));
+    pipelines_.push_back(pipeline);
+  }
+  return Commands::make(gpu_, true, &commands_);
+}
+
+// Where a binding begins for the device, which wants it aligned: at most this much before the tensor.
+Error Recording::write_numbers(const std::vector<Step>& steps) {
+  const uint64_t alignment = std::max<uint64_t>(gpu_->limits().offset_alignment, 16);
+  uint64_t bytes = 0;
+  for (const Step& step : steps) {
+    numbers_at_.push_back(bytes);
+    bytes += 4 * (1 + step.bindings.size() + step.numbers.size());
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+  }
+  BERTH_RETURN_IF_ERROR(gpu_->make_buffer(bytes, Gpu::Kind::kHost, &numbers_));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    auto* to = reinterpret_cast<int32_t*>(numbers_.mapped + numbers_at_[i]);
+    *to++ = static_cast<int32_t>(step.count);
+    for (const Binding& binding : step.bindings) {
+      *to++ = static_cast<int32_t>(binding.place.offset % gpu_->limits().offset_alignment / 4);
+    }
+    std::copy(step.numbers.begin(), step.numbers.end(), to);
+  }
+  return Error::kOk;
+}
+
+Error Recording::make_sets(const std::vector<Step>& steps) {
+  if (steps.empty()) return Error::kOk;
+  VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0};
+  std::vector<VkDescriptorSetLayout> layouts;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    size.descriptorCount += static_cast<uint32_t>(1 + steps[i].bindings.size());
+    layouts.push_back(pipelines_[i].set_layout);
+  }
+  VkDescriptorPoolCreateInfo pool = {};
+  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+  pool.maxSets = static_cast<uint32_t>(steps.size());
+  pool.poolSizeCount = 1;
+  pool.pPoolSizes = &size;
+  BERTH_RETURN_IF_ERROR(check(gpu_->api.vkCreateDescriptorPool(gpu_->device(), &pool, nullptr, &pool_), kWhat));
+  VkDescriptorSetAllocateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+  info.descriptorPool = pool_;
+  info.descriptorSetCount = static_cast<uint32_t>(steps.size());
+  info.pSetLayouts = layouts.data();
+  sets_.resize(steps.size());
+  BERTH_RETURN_IF_ERROR(check(gpu_->api.vkAllocateDescriptorSets(gpu_->device(), &info, sets_.data()), kWhat));
+  const uint64_t alignment = gpu_->limits().offset_alignment;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    const uint64_t number_bytes = 4 * (1 + step.bindings.size() + step.numbers.size());
+    std::vector<VkDescriptorBufferInfo> buffers = {{numbers_.buffer, numbers_at_[i], number_bytes}};
+    for (const Binding& binding : step.bindings) {
+      if (binding.place.block == nullptr) {
+        buffers.push_back(buffers[0]);
+        continue;
+      }
+      const uint64_t before = binding.place.offset % alignment;
+      buffers.push_back({binding.place.block->buffer.buffer, binding.place.offset - before, before + binding.bytes});
+    }
+    VkWriteDescriptorSet write = {};
+    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    write.dstSet = sets_[i];
+    write.descriptorCount = static_cast<uint32_t>(buffers.size());
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = buffers.data();
+    gpu_->api.vkUpdateDescriptorSets(gpu_->device(), 1, &write, 0, nullptr);
+  }
+  return Error::kOk;
+}
+
+Error Recording::write_commands(const std::vector<Step>& steps, const Schedule& schedule, size_t skipped) {
+  const Api& api = gpu_->api;
+  const VkCommandBuffer commands = commands_.buffer;
+  VkCommandBufferBeginInfo begin = {};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+  BERTH_RETURN_IF_ERROR(check(api.vkBeginCommandBuffer(commands, &begin), kWhat));
+  size_t next = 0;
+  for (uint32_t i = 0; i < schedule.order.size(); ++i) {
+    if (next < schedule.barriers.size() && schedule.barriers[next] == i && next++ != skipped) {
+      barrier(api, commands, false);
+      ++barriers_;
+    }
+    const uint32_t number = schedule.order[i];
+    const Step& step = steps[number];
+    const Pipeline& pipeline = pipelines_[number];
+    const uint32_t groups = (step.count + step.items_a_group - 1) / step.items_a_group;
+    const uint32_t wide = std::min(std::min<uint32_t>(gpu_->limits().groups, 65535), std::max(groups, 1u));
+    api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
+    api.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &sets_[number], 0,
+                                nullptr);
+    api.vkCmdDispatch(commands, wide, (groups + wide - 1) / wide, 1);
+    ++dispatches_;
+  }
+  if (gpu_->shares_memory() && !steps.empty()) {
+    barrier(api, commands, true);
+    ++barriers_;
+  }
+  return check(api.vkEndCommandBuffer(commands), kWhat);
+}
+
+Error Recording::submit(VulkanStream* stream) {
+  BERTH_RETURN_IF_ERROR(stream->submit(commands_.buffer));
+  gpu_->counts().dispatches += dispatches_;
+  gpu_->counts().barriers += barriers_;
+  return Error::kOk;
+}
+
+}  // namespace berth::vulkan

@@ -1,0 +1,69 @@
+// What every kernel begins with: its numbers, and which work item an invocation is. REQUIRES: BUFFERS, the number of
+// buffers in shaders.def.
+//
+// Numbers: how many work items there are; at which element of its buffer each tensor begins; then the kernel's own.
+layout(local_size_x = 64) in;
+
+layout(set = 0, binding = 0, std430) readonly restrict buffer Numbers { int numbers[]; };
+
+#define BEGIN(k) numbers[1 + (k)]
+#define NUMBER(i) numbers[1 + BUFFERS + (i)]
+#define REAL(i) intBitsToFloat(NUMBER(i))
+
+int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
+int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
+
+#define kInfinity uintBitsToFloat(0x7f800000u)
+
+float exp_minus_1(float x) {
+  if (abs(x) > 0.25) return exp(x) - 1.0;
+  return x * (1.0 + x * (0.5 + x * (1.0 / 6 + x * (1.0 / 24 + x * (1.0 / 120 + x * (1.0 / 720))))));
+}
+
+// GLSL's own loses small numbers on some devices.
+float tanh_of(float x) {
+  const float y = x * x;
+  if (y < 0.0625) return x * (1.0 + y * (-1.0 / 3 + y * (2.0 / 15 + y * (-17.0 / 315 + y * (62.0 / 2835)))));
+  if (abs(x) > 10.0) return x > 0.0 ? 1.0 : -1.0;
+  return 1.0 - 2.0 / (exp(2.0 * x) + 1.0);
+}
+
+float sigmoid_of(float x) { return 1.0 / (1.0 + exp(-x)); }
+
+// By its series near 0; else by formula 7.1.26 of Abramowitz and Stegun's handbook, to 1.5e-7.
+float erf_of(float x) {
+  const float y = x * x;
+  if (y < 0.25) {
+    return 1.12837917 * x *
+           (1.0 + y * (-1.0 / 3 + y * (1.0 / 10 + y * (-1.0 / 42 + y * (1.0 / 216 + y * (-1.0 / 1320))))));
+  }
+  const float t = 1.0 / (1.0 + 0.3275911 * abs(x));
+  const float sum = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  const float result = 1.0 - sum * exp(-y);
+  return x < 0.0 ? -result : isnan(x) ? x : result;
+}
+
+float bounded(float x, float low, float high) {
+  x = x < low ? low : x;
+  return x > high ? high : x;
+}
+float hard_sigmoid_of(float x) { return bounded(x + 3.0, 0.0, 6.0) * (1.0 / 6); }
+float gelu_tanh_of(float x) { return 0.5 * x * (1.0 + tanh_of(0.79788456 * (x + 0.044715 * (x * x * x)))); }
+
+// The activations of fused operators, in the order of portable::ActivationKind.
+float activated(uint kind, float x, float alpha, float beta) {
+  switch (kind) {
+    case 1u: return x < 0.0 ? 0.0 : x;
+    case 2u: return bounded(x, alpha, beta);
+    case 3u: return x > 0.0 ? x : x * alpha;
+    case 4u: return sigmoid_of(x);
+    case 5u: return tanh_of(x);
+    case 6u: return x * sigmoid_of(x);
+    case 7u: return hard_sigmoid_of(x);
+    case 8u: return x * hard_sigmoid_of(x);
+    case 9u: return x * 0.5 * (1.0 + erf_of(x * 0.70710678));
+    case 10u: return gelu_tanh_of(x);
+    case 11u: return x > 0.0 ? x : exp_minus_1(x) * alpha;
+    default: return x;
+  }
+}

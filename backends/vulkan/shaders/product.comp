@@ -1,0 +1,141 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+// portable::Product (kernels/portable/gemm.h): products of matrices, convolutions, phases of transposed ones; then a bias,
+// what is added, and an activation. An invocation computes ROWS rows by four columns.
+//
+// Buffers: C, A, B, the bias, what is added (`start`).
+#define BUFFERS 5
+#include "common.glsl"
+
+layout(constant_id = 0) const uint ACTIVATION = 0;
+layout(constant_id = 1) const uint BIAS = 0;   // 1: one a row of a group; 2: one a column
+layout(constant_id = 2) const uint START = 0;  // 1: it lies like C; 2: with strides of its own
+layout(constant_id = 3) const uint TAPS = 0;   // 0: one tap, on each position's own element
+
+layout(set = 0, binding = 1) writeonly buffer C { float c[]; };
+layout(set = 0, binding = 2) readonly buffer A { float a[]; };
+layout(set = 0, binding = 3) readonly buffer B { float b[]; };
+layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 5) readonly buffer Start { float start[]; };
+
+const int COLUMNS = 4;
+
+// Numbers, in the order of products.cc.
+#define FIRST_A NUMBER(0)
+#define FIRST_B NUMBER(1)
+#define FIRST_C NUMBER(2)
+#define N_ROWS NUMBER(3)
+#define N_COLUMNS NUMBER(4)
+#define CHANNELS NUMBER(5)
+#define ROW_A NUMBER(6)
+#define CHANNEL_A NUMBER(7)
+#define CHANNEL_B NUMBER(8)
+#define ROW_C NUMBER(9)
+#define INNER_BATCH NUMBER(10)
+#define BATCH(i, what) NUMBER(11 + 4 * (i) + (what))  // a, b, c, start
+#define ALPHA REAL(19)
+#define BETA REAL(20)
+#define START_ROW NUMBER(21)
+#define START_COLUMN NUMBER(22)
+#define START_SCALE REAL(23)
+#define A_SCALE REAL(24)
+#define BIAS_BATCH(i) NUMBER(25 + (i))
+#define AXIS(i, what) NUMBER(27 + 9 * (i) + (what))  // count size step origin taps tap_step tap_a b c
+
+void main() {
+  const int item = item_number();
+  if (item >= numbers[0]) return;
+  const int column_tiles = (N_COLUMNS + COLUMNS - 1) / COLUMNS;
+  const int row_tiles = (N_ROWS + ROWS - 1) / ROWS;
+  const int first_column = item % column_tiles * COLUMNS;
+  const int first_row = item / column_tiles % row_tiles * ROWS;
+  const int batch = item / column_tiles / row_tiles;
+  const int inner = batch % INNER_BATCH;
+  const int outer = batch / INNER_BATCH;
+  const int at_a = BEGIN(1) + FIRST_A + outer * BATCH(0, 0) + inner * BATCH(1, 0);
+  const int at_b = BEGIN(2) + FIRST_B + outer * BATCH(0, 1) + inner * BATCH(1, 1);
+  const int channels = CHANNELS;
+  const int channel_a = CHANNEL_A;
+  const int channel_b = CHANNEL_B;
+
+  int row_a[ROWS];
+  for (int i = 0; i < ROWS; ++i) row_a[i] = at_a + min(first_row + i, N_ROWS - 1) * ROW_A;
+  int spot[3][COLUMNS];   // of position and tap 0, in input elements
+  int place_c[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) {
+    const int column = min(first_column + j, N_COLUMNS - 1);
+    const int x = column % AXIS(2, 0);
+    const int y = column / AXIS(2, 0) % AXIS(1, 0);
+    const int z = column / AXIS(2, 0) / AXIS(1, 0);
+    place_c[j] = z * AXIS(0, 8) + y * AXIS(1, 8) + x * AXIS(2, 8);
+    spot[0][j] = z * AXIS(0, 2) + AXIS(0, 3);
+    spot[1][j] = y * AXIS(1, 2) + AXIS(1, 3);
+    spot[2][j] = x * AXIS(2, 2) + AXIS(2, 3);
+  }
+
+  float sums[ROWS][COLUMNS];
+  for (int i = 0; i < ROWS; ++i) {
+    for (int j = 0; j < COLUMNS; ++j) sums[i][j] = 0.0;
+  }
+  if (TAPS == 0u) {
+    int place_b[COLUMNS];
+    for (int j = 0; j < COLUMNS; ++j) {
+      place_b[j] = at_b + spot[0][j] * AXIS(0, 7) + spot[1][j] * AXIS(1, 7) + spot[2][j] * AXIS(2, 7);
+    }
+    for (int k = 0; k < channels; ++k) {
+      float factor[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) factor[j] = b[place_b[j] + k * channel_b];
+      for (int i = 0; i < ROWS; ++i) {
+        const float other = a[row_a[i] + k * channel_a];
+        for (int j = 0; j < COLUMNS; ++j) sums[i][j] += other * factor[j];
+      }
+    }
+  } else {
+    for (int tz = 0; tz < AXIS(0, 4); ++tz) {
+      for (int ty = 0; ty < AXIS(1, 4); ++ty) {
+        for (int tx = 0; tx < AXIS(2, 4); ++tx) {
+          int place_b[COLUMNS];
+          bool inside[COLUMNS];
+          for (int j = 0; j < COLUMNS; ++j) {
+            const int z = spot[0][j] + tz * AXIS(0, 5);
+            const int y = spot[1][j] + ty * AXIS(1, 5);
+            const int x = spot[2][j] + tx * AXIS(2, 5);
+            inside[j] = z >= 0 && z < AXIS(0, 1) && y >= 0 && y < AXIS(1, 1) && x >= 0 && x < AXIS(2, 1);
+            place_b[j] = at_b + (inside[j] ? z * AXIS(0, 7) + y * AXIS(1, 7) + x * AXIS(2, 7) : 0);
+          }
+          const int tap_a = tz * AXIS(0, 6) + ty * AXIS(1, 6) + tx * AXIS(2, 6);
+          for (int k = 0; k < channels; ++k) {
+            float factor[COLUMNS];
+            for (int j = 0; j < COLUMNS; ++j) {
+              const float found = b[place_b[j] + k * channel_b];
+              factor[j] = inside[j] ? found : 0.0;
+            }
+            for (int i = 0; i < ROWS; ++i) {
+              const float other = a[row_a[i] + tap_a + k * channel_a];
+              for (int j = 0; j < COLUMNS; ++j) sums[i][j] += other * factor[j];
+            }
+          }
+        }
+      }
+    }
+  }
+
+  const int at_c = outer * BATCH(0, 2) + inner * BATCH(1, 2);
+  for (int i = 0; i < ROWS; ++i) {
+    for (int j = 0; j < COLUMNS; ++j) {
+      const int row = first_row + i;
+      const int column = first_column + j;
+      if (row >= N_ROWS || column >= N_COLUMNS) continue;
+      float sum = sums[i][j] * A_SCALE;
+      if (BIAS == 1u) sum += bias[BEGIN(3) + outer * BIAS_BATCH(0) + inner * BIAS_BATCH(1) + row];
+      if (BIAS == 2u) sum += bias[BEGIN(3) + column];
+      const int place = at_c + row * ROW_C + place_c[j];
+      if (START == 1u) sum += start[BEGIN(4) + FIRST_C + place];
+      if (START == 2u) {
+        const int from = outer * BATCH(0, 3) + inner * BATCH(1, 3) + row * START_ROW + column * START_COLUMN;
+        sum += START_SCALE * start[BEGIN(4) + from];
+      }
+      c[BEGIN(0) + FIRST_C + place] = activated(ACTIVATION, sum, ALPHA, BETA);
+    }
+  }
+}
