@@ -12,7 +12,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
-using Tag = hn::ScalableTag<T>;
+using Tag = hn::CappedTag<T, sizeof(T) == 1 ? 16 : HWY_LANES(T)>;
 
 #if HWY_TARGET != HWY_SCALAR
 template <int kCount, class D, typename T>
@@ -36,21 +36,17 @@ HWY_INLINE void deinterleave_registers(D d, const T* in, T* out, int64_t stride)
 }
 
 // Calls f(d, i) for whole registers that cover [0, n); the last one reaches back over what is done. False when n is less
-// than one. Bytes that are too few for a whole register are taken by a smaller one.
-template <class D, typename F>
-HWY_INLINE bool for_each_register_of(D d, int64_t n, F f) {
+// than one. Registers of bytes are small: many a pixel has fewer channels than a large one, and moving bytes across it
+// takes code.
+template <typename T, typename F>
+HWY_INLINE bool for_each_register(int64_t n, F f) {
+  const Tag<T> d;
   const auto lanes = static_cast<int64_t>(hn::MaxLanes(d));
   if (n < lanes) return false;
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) f(d, i);
   if (i < n) f(d, n - lanes);
   return true;
-}
-template <typename T, typename F>
-HWY_INLINE bool for_each_register(int64_t n, F f) {
-  if (for_each_register_of(Tag<T>(), n, f)) return true;
-  if constexpr (sizeof(T) == 1) return for_each_register_of(hn::CappedTag<T, 16>(), n, f);
-  return false;
 }
 #endif
 
