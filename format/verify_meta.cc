@@ -175,6 +175,7 @@ Error verify_meta(const Spot& spot) {
     BERTH_RETURN_IF_ERROR(verify_relations(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_arena_plans(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_own_operators(inside, plan, method));
+    BERTH_RETURN_IF_ERROR(verify_stacks(inside, plan, method));
   }
   return Error::kOk;
 }

@@ -33,6 +33,7 @@ Error verify_value(const Spot& spot, const fb::ExecutionPlan& plan, uint32_t ind
 Error verify_tensor(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Tensor& tensor);
 Error verify_calls(const Spot& spot, const fb::ExecutionPlan& plan);
 Error verify_meta(const Spot& spot);
+Error verify_stacks(const Spot& spot, const fb::ExecutionPlan& plan, const fb::MethodMeta& method);
 
 /// Whether the items of a vector, which may be absent, are aligned. FlatBuffers' own verifier checks only the alignment
 /// of the length in front of them. Builders do not align empty vectors, so these are not checked.

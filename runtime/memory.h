@@ -86,6 +86,13 @@ class HierarchicalAllocator {
   Span<const Device> devices_;
 };
 
+/// A function that is told the bytes that an arena needs at new sizes. What lies behind them is in no use, and its pages
+/// may be given back.
+struct ArenaFollower {
+  void (*call)(void* context, size_t arena, uint64_t bytes) = nullptr;
+  void* context = nullptr;
+};
+
 /// All memory of one Method. Its parts must outlive the Method and must not overlap.
 class MemoryManager {
  public:

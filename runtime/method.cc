@@ -2,6 +2,7 @@
 
 #include "runtime/method.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -109,7 +110,9 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
                      tensor.rank(), sizes.size());
   }
-  BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes));
+  const bool in_place = data != nullptr && data == tensor.raw();
+  BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes, in_place));
+  if (in_place && port.planned) data = tensor.raw();  // what lies there has moved with it
   const size_t bytes = tensor.nbytes();
   if (data == nullptr && bytes > 0) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the data pointer is null");
@@ -117,7 +120,7 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
   BERTH_RETURN_IF_ERROR(move_input(index, data, bytes, device));
   // A move may have replaced the tensor in the last run.
   data_->values[port.value] = EValue(&tensor);
-  port.set = true;
+  port.set = port.fresh = true;
   data_->ports_checked = false;
   return Error::kOk;
 }
@@ -149,8 +152,34 @@ Error Method::move_input(size_t index, const void* data, size_t bytes, Device de
                    to_text(device).text);
 }
 
-Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes) {
+// Also lays out the arenas that follow the sizes, where the input lies in one.
+Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes, bool in_place) {
   BERTH_RETURN_IF_ERROR(internal::check_symbol_ranges(*data_, index, sizes));
+  Port& port = data_->inputs[index];
+  Tensor& tensor = *port.tensor;
+  const int32_t stacked = data_->counts.stacks == 0 ? -1 : data_->stacked_of[port.value];
+  if (stacked < 0) return resize_input(index, sizes);
+  int32_t old_sizes[kMaxRank];
+  std::copy(tensor.sizes().begin(), tensor.sizes().end(), old_sizes);
+  const int64_t old_capacity = tensor.capacity();
+  const bool was_fresh = port.fresh;
+  const size_t element = element_size(tensor.dtype());
+  tensor.set_capacity(static_cast<int64_t>(data_->stacked[stacked].bound / element));
+  Error error = resize_input(index, sizes);
+  if (error == Error::kOk) {
+    if (tensor.numel() > old_capacity) data_->laid_out = false;
+    tensor.set_capacity(std::max(old_capacity, tensor.numel()));
+    port.fresh = was_fresh || in_place;
+    error = internal::lay_out(*data_, index);
+  }
+  if (error == Error::kOk) return error;
+  port.fresh = was_fresh;
+  static_cast<void>(tensor.resize({old_sizes, static_cast<size_t>(tensor.rank())}));
+  tensor.set_capacity(old_capacity);
+  return error;
+}
+
+Error Method::resize_input(size_t index, Span<const int32_t> sizes) {
   Tensor& tensor = *data_->inputs[index].tensor;
   if (tensor.resize(sizes) == Error::kOk) return Error::kOk;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -207,7 +236,11 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes, Device
     return fail_port(*data_, "outputs", index, Error::kNotSupported, "the output is on %s and the memory on %s",
                      to_text(port.tensor->device()).text, to_text(device).text);
   }
-  const size_t needed = port.tensor->capacity() * element_size(port.tensor->dtype());
+  const size_t element = element_size(port.tensor->dtype());
+  uint64_t most = 0;
+  static_cast<void>(format::tensor_numel(*format::tensor_at(*data_->plan, port.value), &most));
+  const bool fewer_do = data_->small_outputs && port.tensor->dynamism() == ShapeDynamism::kBounded;
+  const size_t needed = fewer_do ? 0 : static_cast<size_t>(most) * element;
   if (bytes < needed) {
     return fail_port(*data_, "outputs", index, Error::kInvalidArgument, "%zu bytes are needed, %zu were given", needed,
                      bytes);
@@ -217,6 +250,7 @@ Error Method::set_output_data_ptr(size_t index, void* data, size_t bytes, Device
                      format::element_alignment(port.tensor->dtype()));
   }
   port.tensor->set_data(data);
+  if (fewer_do) port.tensor->set_capacity(static_cast<int64_t>(std::min<uint64_t>(most, bytes / element)));
   data_->ports_checked = false;
   return Error::kOk;
 }
@@ -239,7 +273,15 @@ Error Method::check_ports() {
     return format::fail(&data_->report, Error::kInvalidState, "arenas",
                         "%zu tensors are in arenas that have no memory (set_planned_buffer)", data_->deferred_tensors);
   }
-  BERTH_RETURN_IF_ERROR(internal::check_symbol_relations(*data_));
+  BERTH_RETURN_IF_ERROR(internal::check_symbol_relations(*data_, internal::InputSizes(*data_)));
+  BERTH_RETURN_IF_ERROR(internal::lay_out(*data_, SIZE_MAX));
+  for (size_t k = 0; k < data_->counts.stacks; ++k) {
+    const internal::StackedArena& arena = data_->stacks[k];
+    if (arena.memory != nullptr || arena.needed == 0) continue;
+    return format::fail(&data_->report, Error::kInvalidState, "arenas",
+                        "arena %zu has no memory; %llu bytes are needed at these sizes (set_planned_buffer)",
+                        arena.index() + 1, static_cast<unsigned long long>(arena.needed));
+  }
   data_->ports_checked = true;
   return Error::kOk;
 }
@@ -251,6 +293,7 @@ Error Method::begin() {
   if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
   if (data_->has_rows) internal::forget_rows(*data_);
   data_->running = true;
+  for (size_t i = 0; i < data_->counts.inputs; ++i) data_->inputs[i].fresh = false;
   return Error::kOk;
 }
 

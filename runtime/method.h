@@ -49,7 +49,8 @@ class Method {
   /// place or copied within the device. Whatever fills `data` must have finished.
   ///
   /// InvalidArgument: no such input, or a wrong element type, rank or size, including sizes outside the ranges of
-  /// symbolic dimensions if the file records them. InvalidType: the input is not a tensor. NotSupported: it is on
+  /// symbolic dimensions if the file records them. MemoryAllocationFailed: an arena is too small for these sizes; the
+  /// report says how many bytes they need, and which sizes fit. InvalidType: the input is not a tensor. NotSupported: it is on
   /// another device. Also the errors of the device's copy.
   Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device = Device());
 
@@ -59,7 +60,7 @@ class Method {
   Error set_input(size_t index, const EValue& value);
 
   /// Sets the memory of an output that is not memory-planned: at least TensorInfo::nbytes bytes, on the output's
-  /// device. It must live until the output has been read. InvalidState for a planned output; InvalidArgument for too
+  /// device (MethodOptions::small_outputs: what the next runs need). It must live until the output has been read. InvalidState for a planned output; InvalidArgument for too
   /// few bytes or a pointer that is not aligned to the element size; NotSupported for another device.
   Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
@@ -68,9 +69,29 @@ class Method {
   /// The memory may change between runs; its contents are not moved. Takes time proportional to the number of values,
   /// unless the address is unchanged.
   ///
+  /// An arena that follows the sizes needs memory for the sizes of the next run, planned_bytes(index); it loses its
+  /// memory when the sizes change so that this is too little.
+  ///
   /// InvalidArgument: no such arena, too few bytes, or an address that is not a multiple of
   /// MethodMeta::memory_planned_buffer_alignment. InvalidState: the arena had memory at load, or a run is in progress.
   Error set_planned_buffer(size_t index, void* memory, size_t bytes);
+
+  /// Whether arenas follow the sizes of the inputs: the file says where tensors lie at any sizes (docs/plan.md), and all
+  /// backends take part. Then an arena may be smaller than memory_planned_buffer_size(), and planned inputs and outputs
+  /// lie elsewhere after set_input() with other sizes; of inputs, what was set since the last run is moved.
+  bool follows_sizes() const;
+
+  /// The bytes of each arena that runs with inputs of these sizes need; nothing changes, and arenas need no memory yet (a
+  /// deferred one, HierarchicalAllocator). Arenas that do not follow the sizes need what memory_planned_buffer_size()
+  /// says. `sizes` has an entry for each input, which is empty for those that are not tensors; `bytes` one for each arena.
+  /// InvalidArgument for sizes that set_input() would refuse, and for other numbers of entries.
+  Error planned_bytes(Span<const Span<const int32_t>> sizes, Span<uint64_t> bytes);
+  /// The bytes that arena `index` needs as it was laid out last: for planned inputs by set_input(), otherwise by lay_out()
+  /// or the last run; before that, at the largest sizes. InvalidArgument when there is no such arena.
+  Result<uint64_t> planned_bytes(size_t index);
+  /// Lays out the arenas for the inputs' sizes, as the run would do first; deferred ones may then be given memory for
+  /// these sizes (set_planned_buffer). MemoryAllocationFailed when an arena with fixed memory is too small.
+  Error lay_out();
 
   /// Runs the method once, and waits for its devices. InvalidState when an input was never set, an output has no
   /// memory, or a run started by step() is in progress. An error of a kernel, delegate or device ends the run;
@@ -111,7 +132,8 @@ class Method {
  private:
   Error move_input(size_t index, const void* data, size_t bytes, Device device);
   Error finish(Error error);
-  Error check_input_sizes(size_t index, Span<const int32_t> sizes);
+  Error check_input_sizes(size_t index, Span<const int32_t> sizes, bool in_place);
+  Error resize_input(size_t index, Span<const int32_t> sizes);
   Error check_ports();
   Error begin();
 

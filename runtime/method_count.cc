@@ -164,6 +164,16 @@ MethodData* MethodLoader::carve(const MethodCounts& counts, Carver& carver) {
   data.value_flags = carver.take<uint8_t>(counts.values + 1);
   data.tensor_flags = carver.take<uint8_t>(counts.tensors);
   data.delegate_blocks = carver.take<DelegateBlock>(counts.delegate_blocks);
+  data.stacks = carver.take<StackedArena>(counts.stacks);
+  data.stacked = carver.take<StackedTensor>(counts.stacked_tensors);
+  data.block_begins = carver.take<uint64_t>(counts.blocks);
+  data.block_ends = carver.take<uint64_t>(counts.blocks);
+  data.stacked_of = carver.take<int32_t>(counts.if_stacked(counts.values));
+  data.moves = carver.take<InputMove>(counts.if_stacked(counts.inputs));
+  data.laid_out_symbols = carver.take<int64_t>(counts.if_stacked(counts.symbols));
+  data.call_sizes = carver.take<int32_t>(counts.call_sizes);
+  data.call_spans = carver.take<Span<const int32_t>>(counts.call_args);
+  data.call_bytes = carver.take<uint64_t>(counts.call_args);
   if (result == nullptr || !carver.ok()) return nullptr;
   // release() must be able to read these at any time.
   for (size_t i = 0; i < counts.devices; ++i) new (&data.devices[i]) DeviceUse();

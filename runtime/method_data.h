@@ -11,6 +11,7 @@
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
 #include "runtime/signature.h"
+#include "runtime/stacks.h"
 #include "runtime/value.h"
 
 namespace berth {
@@ -76,6 +77,7 @@ struct Port {
   uint32_t value;
   bool planned;
   bool set;
+  bool fresh;  // set since the last run
 };
 
 /// Facts about a tensor that do not change.
@@ -116,6 +118,13 @@ struct MethodCounts {
   size_t specs = 0;      // of all delegates
   size_t externals = 0;  // tensors whose data are in another file
   size_t delegate_blocks = 0;
+  // Of arenas that follow the sizes (stacks.h); 0 where none does.
+  size_t stacks = 0;
+  size_t stacked_tensors = 0;
+  size_t blocks = 0;
+  size_t call_args = 0;   // of the delegate's call that has most
+  size_t call_sizes = 0;  // ranks of all tensors of such a call
+  size_t if_stacked(size_t count) const { return stacks == 0 ? 0 : count; }
 };
 
 /// The unit in which delegates' own memory is allocated.
@@ -151,6 +160,22 @@ struct MethodData {
   size_t deferred_tensors = 0;  // in arenas that have no memory yet
   DelegateBlock* delegate_blocks = nullptr;
 
+  StackedArena* stacks = nullptr;
+  StackedTensor* stacked = nullptr;
+  int32_t* stacked_of = nullptr;  // by value; -1: in no such arena
+  uint64_t* block_begins = nullptr;
+  uint64_t* block_ends = nullptr;
+  InputMove* moves = nullptr;
+  int64_t* laid_out_symbols = nullptr;
+  bool laid_out = false;      // the tensors lie as laid_out_symbols want it
+  bool raised = false;        // an input took more than its symbols say
+  size_t setting = SIZE_MAX;  // the input that is being set
+  // Of the call of a delegate that is asked what it needs.
+  int32_t* call_sizes = nullptr;
+  Span<const int32_t>* call_spans = nullptr;
+  uint64_t* call_bytes = nullptr;
+  ArenaFollower follow;
+
   // The ranges of the file's own constants, which are never written.
   Span<const uint8_t> read_only[2];
   Span<uint8_t> temp;
@@ -167,6 +192,7 @@ struct MethodData {
   bool running = false;
   bool quiet = false;
   bool ports_checked = false;
+  bool small_outputs = false;
   bool has_rows = false;  // some tensor is a kRowTensor
   format::Report report;
 
@@ -244,9 +270,9 @@ Error run(MethodData& data, uint64_t limit);
 
 /// The first checks the sizes of input `index` against the ranges of their symbols, the second that the dimensions of
 /// all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's report. Files
-/// without symbols pass.
-Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes);
-Error check_symbol_relations(MethodData& data);
+/// without symbols pass. `unknown_is_good`: so does a size of -1.
+Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good = false);
+Error check_symbol_relations(MethodData& data, const InputSizes& sizes);
 
 /// "methods[forward].instructions[17] aten::add.out"
 void instruction_place(const MethodData& data, size_t index, char (&place)[96]);

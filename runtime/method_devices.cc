@@ -46,6 +46,7 @@ Error MethodLoader::check_devices(MethodCounts* counts) {
   }
   for (size_t i = 0; i < counts->delegates; ++i) BERTH_RETURN_IF_ERROR(check_delegate(i));
   counts->devices = use_count_;
+  count_stacks(counts);
   return Error::kOk;
 }
 
@@ -73,7 +74,8 @@ Error MethodLoader::check_arena(size_t index, const MemoryManager& memory) {
     return fail(Error::kInvalidArgument, "arenas", index, "it must be on %s, but is on %s", to_text(device).text,
                 to_text(memory.planned().device(index)).text);
   }
-  if (arena.size() < bytes) {
+  // Where it follows the sizes, it may be large enough for those that will be set.
+  if (arena.size() < bytes && !is_stacked(static_cast<uint32_t>(index + 1))) {
     return fail(Error::kMemoryAllocationFailed, "arenas", index, "%" PRIu64 " bytes are needed, %zu were given", bytes,
                 arena.size());
   }
@@ -81,7 +83,7 @@ Error MethodLoader::check_arena(size_t index, const MemoryManager& memory) {
   if (bytes > 0 && reinterpret_cast<uintptr_t>(arena.data()) % alignment != 0) {
     return fail(Error::kInvalidArgument, "arenas", index, "the address must be a multiple of %zu", alignment);
   }
-  const Span<const uint8_t> used(arena.data(), static_cast<size_t>(bytes));
+  const Span<const uint8_t> used(arena.data(), arena.size() < bytes ? arena.size() : static_cast<size_t>(bytes));
   if (device.is_cpu() && (overlap(used, memory.method().memory()) || overlap(used, memory.temp()))) {
     return fail(Error::kInvalidArgument, "arenas", index, "it overlaps the method or temp memory");
   }

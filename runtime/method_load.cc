@@ -63,9 +63,12 @@ Error fill(MethodLoader& loader, MethodData& data, const MemoryManager& memory, 
   data.user = options.user;
   data.fetch = options.fetch;
   data.zero = options.zero;
+  data.follow = options.follow;
+  data.small_outputs = options.small_outputs;
   BERTH_RETURN_IF_ERROR(loader.lay_out(data, &memory.planned()));
   BERTH_RETURN_IF_ERROR(loader.open_delegates(data, threads));
   BERTH_RETURN_IF_ERROR(loader.resolve(data));
+  loader.build_stacks(data, memory.planned());
   BERTH_RETURN_IF_ERROR(loader.zero_unmarked_state(data));
   const size_t temp = loader.temp_bytes(data, threads);
   if (temp > data.temp.size()) {

@@ -7,6 +7,7 @@
 //     lay_out            creates values: numbers, strings, lists, and tensors with their memory
 //     open_delegates     reads payloads, computes temp memory
 //     resolve            looks up kernels and arguments, checks every call against its kernel's signature
+//     build_stacks       prepares arenas that follow the sizes
 //     start_devices      creates a stream for each device
 //     load_delegates     loads delegates
 //     prepare_kernels    calls KernelEntry::prepare
@@ -41,6 +42,8 @@ class MethodLoader {
   Error lay_out(MethodData& data, const HierarchicalAllocator* planned);
 
   Error resolve(MethodData& data);
+  /// REQUIRES: resolve() succeeded.
+  void build_stacks(MethodData& data, const HierarchicalAllocator& planned);
 
   /// Zeroes unmarked state, which is found by analysing the instructions (method_state.cc); lay_out() initialises other
   /// state. REQUIRES: resolve() succeeded.
@@ -73,6 +76,11 @@ class MethodLoader {
   template <typename... Args>
   Error fail(Error code, const char* what, size_t index, const char* message, Args... args);
 
+  bool follows_sizes() const;
+  bool is_stacked(uint32_t memory_id) const;
+  void count_stacks(MethodCounts* counts);
+  size_t add_tensors(MethodData& data, const fb::Stack& stack, StackedArena* arena);
+
   Error check_arena(size_t index, const MemoryManager& memory);
   Error find_device(Device device, const char* what, size_t index);
   Error check_delegate(size_t index);
@@ -96,6 +104,8 @@ class MethodLoader {
   Error place(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory, uint8_t* flags);
   Error place_planned(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
                       uint8_t* flags);
+  Error place_later(size_t index, const fb::Tensor& tensor, uint8_t* flags);
+  uint64_t arena_bytes(uint32_t memory_id) const;
   Error lay_out_ports(MethodData& data, const flatbuffers::Vector<int32_t>* list, Port* ports, const char* what,
                       uint8_t flags);
 
@@ -127,6 +137,9 @@ class MethodLoader {
   const HierarchicalAllocator* planned_ = nullptr;
   ProgramBlobs blobs_;
   DeviceMap devices_;
+
+  // Whether arenas follow the sizes. Known after check_devices().
+  bool follows_ = false;
 
   // The devices that the method uses, without the host.
   DeviceUse uses_[kMaxMethodDevices];

@@ -12,7 +12,7 @@ using format::length;
 
 namespace {
 
-constexpr int64_t kUnknown = INT64_MIN;
+constexpr int64_t kUnknown = kUnknownSize;
 
 const fb::Symbol* symbol_at(const MethodData& data, int32_t index) {
   if (index < 0 || static_cast<size_t>(index) >= data.counts.symbols) return nullptr;
@@ -34,7 +34,10 @@ Error for_each_dimension(MethodData& data, size_t index, Visit visit) {
   const auto* dimensions = data.meta->dimensions();
   const Port& port = data.inputs[index];
   if (port.tensor == nullptr) return Error::kOk;
-  for (flatbuffers::uoffset_t d = 0; d < length(dimensions); ++d) {
+  // They ascend only where arenas follow the sizes.
+  const bool sorted = data.counts.stacks > 0;
+  const ValueDimensions own = sorted ? dimensions_of(*data.meta, port.value) : ValueDimensions{0, length(dimensions)};
+  for (flatbuffers::uoffset_t d = own.first; d < own.first + own.count; ++d) {
     const fb::SymbolicDimension& dimension = *dimensions->Get(d);
     if (dimension.value() != static_cast<int64_t>(port.value) || symbol_at(data, dimension.symbol()) == nullptr)
       continue;
@@ -74,11 +77,12 @@ int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index)
 
 }  // namespace
 
-Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes) {
+Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good) {
   if (data.counts.symbols == 0) return Error::kOk;
   return for_each_dimension(data, index, [&](int axis, int32_t symbol_index) {
     const fb::Symbol& symbol = *symbol_at(data, symbol_index);
     const int64_t size = sizes[axis];
+    if (size == -1 && unknown_is_good) return Error::kOk;
     if (size >= symbol.min() && size <= symbol.max()) return Error::kOk;
     char expected[120];
     std::snprintf(expected, sizeof(expected), "(%.32s) is between %lld and %lld", format::text(symbol.name()),
@@ -87,25 +91,46 @@ Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> si
   });
 }
 
-Error check_symbol_relations(MethodData& data) {
-  if (data.counts.symbols == 0) return Error::kOk;
-  for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnknown;
-  for (size_t i = 0; i < data.counts.inputs; ++i) {
-    BERTH_RETURN_IF_ERROR(for_each_dimension(data, i, [&](int axis, int32_t symbol) {
-      const bool input = symbol_at(data, symbol)->kind() == fb::SymbolKind::INPUT;
-      if (input && data.symbols[symbol] == kUnknown) data.symbols[symbol] = data.inputs[i].tensor->size(axis);
-      return Error::kOk;
-    }));
-  }
+namespace {
+
+// Symbols that are sizes of this input get their values, where they have none.
+void take_sizes(MethodData& data, size_t input, const InputSizes& sizes) {
+  static_cast<void>(for_each_dimension(data, input, [&](int axis, int32_t symbol) {
+    const int32_t size = sizes.of(input)[axis];
+    const bool is_input = symbol_at(data, symbol)->kind() == fb::SymbolKind::INPUT;
+    if (is_input && data.symbols[symbol] == kUnknown && size >= 0) data.symbols[symbol] = size;
+    return Error::kOk;
+  }));
+}
+
+}  // namespace
+
+void compute_derived_symbols(MethodData& data) {
   for (size_t i = 0; i < data.counts.symbols; ++i) {
     const fb::Symbol& symbol = *symbol_at(data, static_cast<int32_t>(i));
     if (symbol.kind() != fb::SymbolKind::INPUT) data.symbols[i] = evaluate(data, symbol, i);
   }
+}
+
+void compute_symbols(MethodData& data, const InputSizes& sizes, size_t first) {
+  for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnknown;
+  if (first < data.counts.inputs) take_sizes(data, first, sizes);
+  for (const bool fresh : {true, false}) {
+    for (size_t i = 0; i < data.counts.inputs; ++i) {
+      if ((sizes.own() && first != SIZE_MAX && data.inputs[i].fresh) == fresh) take_sizes(data, i, sizes);
+    }
+  }
+  compute_derived_symbols(data);
+}
+
+Error check_symbol_relations(MethodData& data, const InputSizes& sizes) {
+  if (data.counts.symbols == 0) return Error::kOk;
+  compute_symbols(data, sizes, SIZE_MAX);
   for (size_t i = 0; i < data.counts.inputs; ++i) {
     BERTH_RETURN_IF_ERROR(for_each_dimension(data, i, [&](int axis, int32_t symbol) {
       const int64_t expected = data.symbols[symbol];
-      const int64_t found = data.inputs[i].tensor->size(axis);
-      if (expected == kUnknown || expected == found) return Error::kOk;
+      const int64_t found = sizes.of(i)[axis];
+      if (expected == kUnknown || expected == found || found < 0) return Error::kOk;
       char text[96];
       std::snprintf(text, sizeof(text), "(%.32s) is %lld according to the other inputs",
                     format::text(symbol_at(data, symbol)->name()), static_cast<long long>(expected));

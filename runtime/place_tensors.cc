@@ -90,6 +90,9 @@ Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tens
     return fail(Error::kInvalidProgram, "values", index, "the tensor is on %s, its arena %u on %s",
                 to_text(device).text, id, to_text(arena).text);
   }
+  const Span<uint8_t> given = planned_->arena(id - 1);
+  const bool stacked = is_stacked(id);
+  if (stacked && (given.data() == nullptr || given.size() < arena_bytes(id))) return place_later(index, tensor, flags);
   Result<void*> address = planned_->address(id - 1, offset, static_cast<size_t>(nbytes));
   if (!address.ok()) {
     return fail(address.error(), "values", index,
@@ -99,16 +102,29 @@ Error MethodLoader::place_planned(MethodData& data, size_t index, const fb::Tens
   *memory = *address;
   if (nbytes == 0) return Error::kOk;
   if (*memory != nullptr) return initialize(data, index, tensor, nbytes, *memory);
-  *flags = kCallerTensor | kDeferredTensor;
   ++data.deferred_tensors;
+  BERTH_RETURN_IF_ERROR(place_later(index, tensor, flags));
+  *flags |= kDeferredTensor;
+  return Error::kOk;
+}
+
+uint64_t MethodLoader::arena_bytes(uint32_t memory_id) const {
+  return static_cast<uint64_t>(plan_.non_const_buffer_sizes()->Get(memory_id));
+}
+
+// The tensor gets its memory when its arena does, or when the sizes are known.
+Error MethodLoader::place_later(size_t index, const fb::Tensor& tensor, uint8_t* flags) {
+  *flags = kCallerTensor;
   const fb::ExtraTensorInfo* extra = tensor.extra_tensor_info();
   const bool named = extra != nullptr && text(extra->fully_qualified_name())[0] != '\0';
+  const fb::AllocationDetails& where = *tensor.allocation_info();
   if (format::storage_of(tensor) != Storage::kPlanned || named) {
     return fail(Error::kInvalidArgument, "values", index, "it is state, but arena %u gets its memory after the load",
-                id);
+                where.memory_id());
   }
   const size_t element = element_size(static_cast<DType>(tensor.scalar_type()));
-  if (offset % (element > kArenaAlignment ? kArenaAlignment : element) == 0) return Error::kOk;
+  const size_t alignment = element > kArenaAlignment ? kArenaAlignment : element;
+  if (alignment == 0 || format::planned_offset(where) % alignment == 0) return Error::kOk;
   return fail(Error::kInvalidProgram, "values", index, "the offset is not a multiple of the element's %zu bytes",
               element);
 }

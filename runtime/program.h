@@ -86,6 +86,10 @@ struct MethodOptions {
   /// Called to clear state on the host; if null, memset is used, which touches all of it. An application whose arenas
   /// are pages of the system can replace them with zero pages, which take memory only when they are first written.
   MemoryZeroer zero = {nullptr, nullptr};
+  /// Whether outputs of dynamic sizes may get less memory than their largest sizes need; a run that needs more is refused.
+  bool small_outputs = false;
+  /// Told how many bytes of an arena that follows the sizes the next runs use, when that changes.
+  ArenaFollower follow = {nullptr, nullptr};
 };
 
 /// The memory that a method needs on this machine, its delegates included.

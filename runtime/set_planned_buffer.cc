@@ -25,6 +25,18 @@ bool each_tensor(internal::MethodData& data, size_t arena, const Visit& visit) {
   return true;
 }
 
+Error set_stacked(internal::MethodData& data, internal::StackedArena* arena, const char* place, void* memory,
+                  size_t bytes) {
+  if (data.running || !arena->deferred) {
+    return format::fail(&data.report, Error::kInvalidState, place,
+                        data.running ? "not during a run" : "it had memory when the method was loaded");
+  }
+  arena->memory = static_cast<uint8_t*>(memory);
+  arena->given = bytes;
+  internal::point_tensors(data, *arena);
+  return Error::kOk;
+}
+
 }  // namespace
 
 Error Method::set_planned_buffer(size_t index, void* memory, size_t bytes) {
@@ -39,14 +51,21 @@ Error Method::set_planned_buffer(size_t index, void* memory, size_t bytes) {
                         about.num_memory_planned_buffers());
   }
   const size_t alignment = about.memory_planned_buffer_alignment(index);
-  if (bytes < *size || (memory == nullptr && *size > 0)) {
+  internal::StackedArena* const stacked = internal::find_stack(data, index);
+  const uint64_t needed = stacked == nullptr ? *size : stacked->needed;
+  if (stacked != nullptr && stacked->memory == memory && memory != nullptr && bytes >= needed) {
+    stacked->given = bytes;
+    return Error::kOk;
+  }
+  if (bytes < needed || (memory == nullptr && needed > 0)) {
     return format::fail(&data.report, Error::kInvalidArgument, place, "%" PRIu64 " bytes are needed, %zu were given",
-                        *size, memory == nullptr ? 0 : bytes);
+                        needed, memory == nullptr ? 0 : bytes);
   }
   if (reinterpret_cast<uintptr_t>(memory) % alignment != 0) {
     return format::fail(&data.report, Error::kInvalidArgument, place, "the address must be a multiple of %zu",
                         alignment);
   }
+  if (stacked != nullptr) return set_stacked(data, stacked, place, memory, bytes);
   const auto is_open = [&](const Tensor& tensor, uint64_t) {
     return (data.flags_of(tensor) & internal::kDeferredTensor) != 0;
   };

@@ -45,8 +45,10 @@ Error Tensor::resize(Span<const int32_t> sizes) {
     if (!checked_mul<int64_t>(span, sizes[i] == 0 ? 1 : sizes[i], &span)) return Error::kInvalidArgument;
     same = same && sizes[i] == sizes_[i];
   }
+  // The capacity may have become smaller than the sizes are.
+  if (numel > capacity_) return Error::kInvalidArgument;
   if (same) return Error::kOk;
-  if (dynamism_ == ShapeDynamism::kStatic || numel > capacity_) return Error::kInvalidArgument;
+  if (dynamism_ == ShapeDynamism::kStatic) return Error::kInvalidArgument;
   for (size_t i = 0; i < rank_; ++i) sizes_[i] = sizes[i];
   update_strides();
   return Error::kOk;

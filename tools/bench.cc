@@ -76,10 +76,12 @@ Status time_runs(const BenchOptions& options, LoadedMethod& loaded, std::vector<
   return Done{};
 }
 
-Json planned_bytes(const MethodMeta& meta) {
+// Of each device; `at_hand`: at the sizes of the runs so far, where arenas follow the sizes.
+Json planned_bytes(Method& method, bool at_hand) {
+  const MethodMeta meta = method.meta();
   Json planned = Json::object();
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
-    const auto bytes = meta.memory_planned_buffer_size(i);
+    const auto bytes = at_hand ? method.planned_bytes(i) : meta.memory_planned_buffer_size(i);
     const auto device = meta.memory_planned_buffer_device(i);
     if (!bytes.ok() || !device.ok()) continue;
     const std::string name = device_name(*device);
@@ -183,7 +185,8 @@ Status run_bench(BenchOptions& options) {
                {"min_ms", timing.at(0) * 1e3},
                {"iterations", options.iterations},
                {"threads", options.load.threads},
-               {"planned_bytes", planned_bytes(method.meta())},
+               {"planned_bytes", planned_bytes(method, false)},
+               {"planned_bytes_at_sizes", planned_bytes(method, true)},
                {"copies", copies.count},
                {"copied_bytes", copies.bytes},
                {"method_bytes", loaded->method->memory().method_bytes},
@@ -221,6 +224,8 @@ Status run_bench(BenchOptions& options) {
   fmt::print("\n");
   for (const auto& [device, bytes] : json["planned_bytes"].items()) {
     fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
+    const int64_t used = json["planned_bytes_at_sizes"][device].get<int64_t>();
+    if (method.follows_sizes()) fmt::print(" at most, {} at these sizes", bytes_text(used));
     if (device == "cpu") {
       fmt::print(", {} for the method, {} for kernels while they run",
                  bytes_text(static_cast<int64_t>(loaded->method->memory().method_bytes)),

@@ -145,6 +145,14 @@ Json copies_json(const fb::ExecutionPlan& method) {
   return list;
 }
 
+// Whether tensors of the arena lie elsewhere at other sizes.
+bool follows_sizes(const fb::MethodMeta* names, size_t arena) {
+  for (uint32_t i = 0; names != nullptr && i < format::length(names->stacks()); ++i) {
+    if (names->stacks()->Get(i)->memory_id() == arena + 1) return true;
+  }
+  return false;
+}
+
 Json method_json(const ProgramFile& program, size_t index) {
   const fb::ExecutionPlan& method = program.view.method(index);
   const MethodMeta meta(&method, method_names(program.view, index), DeviceMap());
@@ -158,6 +166,7 @@ Json method_json(const ProgramFile& program, size_t index) {
     const auto device = meta.memory_planned_buffer_device(i);
     json["arenas"].push_back(
         {{"id", i + 1}, {"device", device_name(device.ok() ? *device : Device())}, {"bytes", bytes.ok() ? *bytes : 0}});
+    if (follows_sizes(names, i)) json["arenas"].back()["follows_sizes"] = true;
     if (names == nullptr || names->arenas() == nullptr) continue;
     for (const fb::ArenaPlan* arena : *names->arenas()) {
       if (arena->memory_id() != i + 1 || arena->bank() == nullptr) continue;
@@ -198,8 +207,9 @@ void print_method(const Json& method, std::string& text) {
     const int64_t bytes = arena["bytes"].get<int64_t>();
     std::string bank = arena.contains("bank") ? ", bank " + arena["bank"].get<std::string>() : "";
     if (arena.contains("capacity")) bank += " of " + bytes_text(arena["capacity"].get<int64_t>());
-    text += fmt::format("  arena   {} on {}{}: {} bytes ({})\n", arena["id"].get<int>(),
-                        arena["device"].get<std::string>(), bank, bytes, bytes_text(bytes));
+    const char* const follows = arena.contains("follows_sizes") ? " at most, follows the sizes" : "";
+    text += fmt::format("  arena   {} on {}{}: {} bytes ({}){}\n", arena["id"].get<int>(),
+                        arena["device"].get<std::string>(), bank, bytes, bytes_text(bytes), follows);
   }
   if (method.contains("method_bytes")) {
     text +=

@@ -79,11 +79,25 @@ Status give_outputs(const RunOptions& options, LoadedMethod& loaded, const std::
   return Done{};
 }
 
+// What arenas that follow the sizes took in this run.
+void print_arenas(Method& method) {
+  if (!method.follows_sizes()) return;
+  uint64_t taken = 0;
+  uint64_t most = 0;
+  for (size_t i = 0; i < method.meta().num_memory_planned_buffers(); ++i) {
+    taken += method.planned_bytes(i).ok() ? *method.planned_bytes(i) : 0;
+    most += method.meta().memory_planned_buffer_size(i).ok() ? *method.meta().memory_planned_buffer_size(i) : 0;
+  }
+  fmt::print("arenas: {} at these sizes, {} at most\n", bytes_text(static_cast<int64_t>(taken)),
+             bytes_text(static_cast<int64_t>(most)));
+}
+
 Status call(const RunOptions& options, LoadedMethod& loaded, const std::string& prefix) {
   Method& method = loaded.method->method();
   BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
   BERTH_TRY(set_inputs(loaded, inputs));
   if (method.execute() != Error::kOk) return failure_of(options.load, method);
+  print_arenas(method);
   return give_outputs(options, loaded, prefix);
 }
 

@@ -87,6 +87,11 @@ Error NestedBackend::execute(DelegateHandle* handle, KernelContext& context, Spa
   return of_handle(handle)->execute(context, args);
 }
 
+Error NestedBackend::argument_bytes(DelegateHandle* handle, Span<const Span<const int32_t>> sizes,
+                                    Span<uint64_t> bytes) {
+  return of_handle(handle)->argument_bytes(sizes, bytes);
+}
+
 void NestedBackend::warm_up(DelegateHandle* handle) { of_handle(handle)->warm_up(); }
 
 void NestedBackend::unload(DelegateHandle* handle) { of_handle(handle)->~NestedDelegate(); }

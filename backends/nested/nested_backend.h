@@ -15,6 +15,8 @@
 //   outputs     the outer program's memory. An output that is used as scratch until it is written (format/nested.h) must
 //               have its arena's alignment and must not overlap an input
 //   temp        the outer method's temp memory
+//               The scratch, and outputs used as scratch, may lie elsewhere and have other sizes in each run, as the nested
+//               program's arenas follow the sizes (docs/plan.md)
 //   sizes       dynamic sizes are copied from the outer inputs, and to the outer outputs after the run
 //   recordings  where the device can repeat queued work, a delegate records a run and replays it as long as its
 //               arguments have the same addresses and sizes (recordings.h)
@@ -47,6 +49,8 @@ class NestedBackend : public Backend, private AddressSpace {
   /// On a device that records, records a run with the arguments that are planned. Otherwise does nothing.
   void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
+  bool follows_sizes() const final { return true; }
+  Error argument_bytes(DelegateHandle* handle, Span<const Span<const int32_t>> sizes, Span<uint64_t> bytes) final;
 
   /// The constants of all loaded delegates.
   const ConstantStore& constants() const { return constants_; }

@@ -7,6 +7,7 @@
 #include "backends/nested/check_nested.h"
 #include "base/math.h"
 #include "format/nested.h"
+#include "runtime/log.h"
 #include "runtime/observer.h"
 
 namespace berth {
@@ -22,6 +23,11 @@ const DeviceAllocatorRegistry& no_devices() {
 }
 
 size_t capacity_bytes(const Tensor& tensor) { return tensor.capacity() * element_size(tensor.dtype()); }
+
+// Whether a scratch has the size that a run needs, and may then lie elsewhere.
+bool moves(const EValue& scratch) {
+  return scratch.is_tensor() && scratch.tensor().dynamism() == ShapeDynamism::kBounded;
+}
 
 // How a tensor of the call differs from that of the nested program; null when they match.
 const char* difference(const EValue& outer, const Tensor& inner, Device device) {
@@ -96,18 +102,24 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
   BERTH_RETURN_IF_ERROR(find_arenas(&arenas));
   const size_t scratch_bytes = arenas.empty() ? 0 : arenas[0].size();
   has_scratch = scratch_bytes > 0;
-  void* scratch = nullptr;
+  arena_bytes.resize(arenas.size());
   BERTH_RETURN_IF_ERROR(check_args(load.args, report));
-  BERTH_RETURN_IF_ERROR(reach_scratch(load.args, scratch_bytes, &scratch, report));
+  scratch_moves = has_scratch && moves(*load.args[load.args.size() - 1]);
+  void* scratch = nullptr;
+  if (has_scratch && !scratch_moves) {
+    BERTH_RETURN_IF_ERROR(reach_scratch(load.args, scratch_bytes, &scratch, report));
+    fixed_scratch = load.args[load.args.size() - 1]->tensor().raw();
+  }
   BERTH_ASSIGN_OR_RETURN(session, backend.open(source, load, report));
   opened = true;
-  if (has_scratch) arenas[0] = {static_cast<uint8_t*>(scratch), scratch_bytes};
+  if (has_scratch && !scratch_moves) arenas[0] = {static_cast<uint8_t*>(scratch), scratch_bytes};
   const HierarchicalAllocator planned(arenas);
   memory.emplace(load.memory->rest());
   MethodOptions options;
   options.pool = load.pool;
   options.report = report;
   options.user = session;
+  options.small_outputs = true;
   if (backend.host_kernels() && device.is_cpu()) {
     read = load.read;
     if (read.call != nullptr) options.read = {&NestedDelegate::prefault, this};
@@ -242,42 +254,90 @@ Error NestedDelegate::execute(KernelContext& context, Span<EValue* const> args) 
 }
 
 Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
-  for (size_t i = 0; i < inputs + outputs; ++i) {
-    const char* wrong = difference(*args[i], inner_port(i), device);
-    if (wrong != nullptr) return fail(context, Error::kInvalidArgument, "argument %zu: %s", i, wrong);
-    const Tensor& tensor = args[i]->tensor();
-    const bool output = i >= inputs;
-    const size_t bytes = output ? capacity_bytes(tensor) : tensor.nbytes();
-    void* data = nullptr;
-    if (bytes > 0) {
-      const Error error = backend.reach(use, tensor.raw(), bytes, &data);
-      if (error != Error::kOk) {
-        return fail(context, error, "argument %zu: its %zu bytes %s %s", i, bytes,
-                    error == Error::kInvalidArgument ? "are not memory of" : "cannot be used on", to_text(device).text);
-      }
-    }
-    if (output && changed_input[i - inputs] != kNoInput && data != inner_port(i).raw())
-      return fail(context, Error::kInvalidArgument,
-                  "argument %zu is elsewhere than input %zu, which is changed in place", i, changed_input[i - inputs]);
-    const Error error =
-        output ? give_output(i - inputs, data, bytes) : method->set_input(i, data, tensor.sizes(), tensor.dtype());
-    if (error != Error::kOk) return fail(context, error, "argument %zu: %s", i, method->last_report().message);
+  for (size_t i = 0; i < inputs; ++i) BERTH_RETURN_IF_ERROR(bind_argument(context, args, i));
+  // How large scratch and outputs that are scratch must be follows from the sizes of the inputs.
+  if (const Error error = method->lay_out(); error != Error::kOk) {
+    return fail(context, error, "%s: %s", method->last_report().place, method->last_report().message);
   }
+  for (size_t i = inputs; i < inputs + outputs; ++i) BERTH_RETURN_IF_ERROR(bind_argument(context, args, i));
+  BERTH_RETURN_IF_ERROR(give_scratch(context, args));
   const size_t input = overwritten_input();
   if (input == SIZE_MAX) return Error::kOk;
   return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
               input);
 }
 
+Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> args, size_t i) {
+  const char* wrong = difference(*args[i], inner_port(i), device);
+  if (wrong != nullptr) return fail(context, Error::kInvalidArgument, "argument %zu: %s", i, wrong);
+  const Tensor& tensor = args[i]->tensor();
+  const bool output = i >= inputs;
+  const size_t bytes = output ? capacity_bytes(tensor) : tensor.nbytes();
+  void* data = nullptr;
+  if (bytes > 0) {
+    const Error error = backend.reach(use, tensor.raw(), bytes, &data);
+    if (error != Error::kOk) {
+      return fail(context, error, "argument %zu: its %zu bytes %s %s", i, bytes,
+                  error == Error::kInvalidArgument ? "are not memory of" : "cannot be used on", to_text(device).text);
+    }
+  }
+  if (output && changed_input[i - inputs] != kNoInput && data != inner_port(i).raw())
+    return fail(context, Error::kInvalidArgument, "argument %zu is elsewhere than input %zu, which is changed in place",
+                i, changed_input[i - inputs]);
+  const Error error =
+      output ? give_output(i - inputs, data, bytes) : method->set_input(i, data, tensor.sizes(), tensor.dtype());
+  if (error == Error::kOk) return error;
+  return fail(context, error, "argument %zu: %s", i, method->last_report().message);
+}
+
+// A scratch that moves may be anywhere, and another one must be where it was.
+Error NestedDelegate::give_scratch(KernelContext& context, Span<EValue* const> args) {
+  if (!has_scratch) return Error::kOk;
+  const EValue& value = *args[args.size() - 1];
+  if (!scratch_moves) {
+    if (value.is_tensor() && value.tensor().raw() == fixed_scratch) return Error::kOk;
+    return fail(context, Error::kInvalidArgument, "the scratch is not where it was when the delegate was loaded");
+  }
+  BERTH_ASSIGN_OR_RETURN(const uint64_t needed, method->planned_bytes(size_t{0}));
+  if (needed == 0) return Error::kOk;
+  format::Report report;
+  void* there = nullptr;
+  Error error = reach_scratch(args, needed, &there, &report);
+  if (error != Error::kOk) return fail(context, error, "%s: %s", report.place, report.message);
+  error = method->set_planned_buffer(0, there, value.tensor().nbytes());
+  if (error == Error::kOk) return error;
+  return fail(context, error, "scratch: %s", method->last_report().message);
+}
+
+Error NestedDelegate::argument_bytes(Span<const Span<const int32_t>> sizes, Span<uint64_t> bytes) {
+  if (sizes.size() != inputs + outputs + (has_scratch ? 1 : 0)) return Error::kInvalidArgument;
+  const Error error = method->planned_bytes(sizes.subspan(0, inputs), {arena_bytes.data(), arena_bytes.size()});
+  if (error != Error::kOk) {
+    log_message(LogLevel::kError, "%s: %s", method->last_report().place, method->last_report().message);
+    return error;
+  }
+  for (size_t a = 1; a < arena_bytes.size(); ++a) {
+    uint64_t& output = bytes[inputs + a - 1];
+    if (arena_bytes[a] > output) output = arena_bytes[a];
+  }
+  if (has_scratch) bytes[inputs + outputs] = arena_bytes[0];
+  return Error::kOk;
+}
+
 // An unchanged address costs a comparison; a new one, a walk over the inner method's tensors.
 Error NestedDelegate::give_output(size_t index, void* data, size_t bytes) {
   if (changed_input[index] != kNoInput) return Error::kOk;
   OutputScratch& result = output_scratch[index];
+  const size_t arena = format::nested_output_arena(index) - 1;
   if (result.bytes == 0) return method->set_output_data_ptr(index, data, bytes);
-  if (result.address == data && data != nullptr && bytes >= result.bytes) return Error::kOk;
-  const Error error = method->set_planned_buffer(format::nested_output_arena(index) - 1, data, bytes);
-  if (error == Error::kOk) result.address = data;
-  return error;
+  BERTH_ASSIGN_OR_RETURN(result.needed, method->planned_bytes(arena));
+  const bool follows = method->follows_sizes();
+  if (!follows && result.address == data && data != nullptr && bytes >= result.bytes) return Error::kOk;
+  const Error error = method->set_planned_buffer(arena, data, bytes);
+  if (error != Error::kOk) return error;
+  result.address = data;
+  const Tensor& output = inner_port(inputs + index);
+  return output.raw() == data || output.capacity() == 0 ? Error::kOk : Error::kInvalidProgram;
 }
 
 size_t NestedDelegate::overwritten_input() const {
@@ -287,7 +347,7 @@ size_t NestedDelegate::overwritten_input() const {
     for (size_t i = 0; i < inputs; ++i) {
       const Tensor& input = inner_port(i);
       const uintptr_t at = reinterpret_cast<uintptr_t>(input.raw());
-      if (input.nbytes() > 0 && at < begin + result.bytes && begin < at + input.nbytes()) return i;
+      if (input.nbytes() > 0 && at < begin + result.needed && begin < at + input.nbytes()) return i;
     }
   }
   return SIZE_MAX;

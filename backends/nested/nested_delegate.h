@@ -1,6 +1,8 @@
 // NestedDelegate: the handle of a NestedBackend. Private to backends/nested/.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -28,10 +30,17 @@ struct OutputScratch {
   size_t bytes = 0;  // 0: the output is not used as scratch
   size_t alignment = 1;
   void* address = nullptr;  // the arena's current address
+  uint64_t needed = 0;      // of its bytes, at the sizes of the last call
 };
 
 /// The input that output is, too: the program changes it in place. kNoInput: the output is memory of its own.
 constexpr size_t kNoInput = SIZE_MAX;
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+/// From calloc.
+using ZeroMemory = std::unique_ptr<void, FreeMemory>;
 
 /// Lives in the outer method's memory, followed by the inner method's.
 struct NestedDelegate {
@@ -48,6 +57,7 @@ struct NestedDelegate {
   Error load(const DelegateSource& source, const DelegateLoad& load, format::Report* report);
   Error execute(KernelContext& context, Span<EValue* const> args);
   void warm_up();
+  Error argument_bytes(Span<const Span<const int32_t>> sizes, Span<uint64_t> bytes);
 
   /// The inner program of a payload of that version, checked.
   static Result<Program> open_program(const NestedBackend& backend, const DataLoader& loader, uint32_t version,
@@ -69,6 +79,10 @@ struct NestedDelegate {
   size_t inputs = 0;
   size_t outputs = 0;
   bool has_scratch = false;
+  // The scratch may lie elsewhere in each run; then its arena is deferred.
+  bool scratch_moves = false;
+  const void* fixed_scratch = nullptr;  // the argument at load, where it does not move
+  std::vector<uint64_t> arena_bytes;    // of each arena of the inner method: room for an answer
   // MethodOptions::read of the outer method, and the bytes that were passed to it.
   MemoryVisitor read = {nullptr, nullptr};
   uint64_t read_bytes = 0;
@@ -95,12 +109,14 @@ struct NestedDelegate {
   // Whether output `output` of the call, which is an argument's index, shares bytes with an input.
   bool lies_over_input(Span<EValue* const> args, size_t output) const;
   Error give_output(size_t index, void* data, size_t bytes);
+  Error give_scratch(KernelContext& context, Span<EValue* const> args);
   // The first input that overlaps an output used as scratch, and so would be overwritten before it is read; SIZE_MAX
   // when there is none.
   size_t overwritten_input() const;
   Error reach_scratch(Span<EValue* const> args, uint64_t bytes, void** scratch, format::Report* report) const;
   [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
   Error bind(KernelContext& context, Span<EValue* const> args);
+  Error bind_argument(KernelContext& context, Span<EValue* const> args, size_t index);
   Error run(KernelContext& context, Span<EValue* const> args);
   Error run_plainly(KernelContext& context, Span<EValue* const> args);
   void reserve_recordings(Span<EValue* const> args);
@@ -110,7 +126,8 @@ struct NestedDelegate {
   Recorded record(Recordings::Entry* entry);
   Error replay(KernelContext& context, const Recordings::Entry& entry, Span<EValue* const> args);
   void discard(Recordings::Entry* entry);
-  Error bind_to(Span<uint8_t> memory);
+  Error bind_to(Span<uint8_t> memory, ZeroMemory* scratch);
+  void smallest_sizes(size_t input, int32_t* sizes) const;
   void run_on_zeros();
   void record_planned();
   Error copy_sizes_out(KernelContext& context, Span<EValue* const> args);

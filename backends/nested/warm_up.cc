@@ -9,6 +9,7 @@
 
 #include "backends/nested/nested_delegate.h"
 #include "base/math.h"
+#include "format/program_view.h"
 
 namespace berth {
 namespace {
@@ -24,26 +25,47 @@ constexpr auto kMostTime = std::chrono::microseconds(1500);
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
 }  // namespace
 
-// Binds inputs and outputs to memory, one after another.
-Error NestedDelegate::bind_to(Span<uint8_t> memory) {
+// Binds inputs and outputs to memory, one after another, and the scratch to memory of its own where it moves. Sizes that
+// vary are the smallest.
+Error NestedDelegate::bind_to(Span<uint8_t> memory, ZeroMemory* scratch) {
   size_t begin = 0;
   for (size_t i = 0; i < inputs + outputs; ++i) {
+    if (i == inputs) BERTH_RETURN_IF_ERROR(method->lay_out());
     const Tensor& port = inner_port(i);
     const size_t bytes = port.capacity() * element_size(port.dtype());
     if (bytes > memory.size() - begin) return Error::kMemoryAllocationFailed;
     void* const data = memory.data() + begin;
-    const Error error =
-        i < inputs ? method->set_input(i, data, port.sizes(), port.dtype()) : give_output(i - inputs, data, bytes);
+    int32_t sizes[kMaxRank];
+    if (i < inputs) smallest_sizes(i, sizes);
+    const Error error = i < inputs ? method->set_input(i, data, {sizes, static_cast<size_t>(port.rank())}, port.dtype())
+                                   : give_output(i - inputs, data, bytes);
     if (error != Error::kOk) return error;
     begin += align_up(bytes, kAlignment);
   }
-  return Error::kOk;
+  if (!scratch_moves) return Error::kOk;
+  if (outputs == 0) BERTH_RETURN_IF_ERROR(method->lay_out());
+  BERTH_ASSIGN_OR_RETURN(const uint64_t needed, method->planned_bytes(size_t{0}));
+  if (needed > kMostBytes) return Error::kMemoryAllocationFailed;
+  scratch->reset(std::calloc(needed + kAlignment, 1));
+  if (*scratch == nullptr) return Error::kMemoryAllocationFailed;
+  uint8_t* const there = static_cast<uint8_t*>(scratch->get());
+  return method->set_planned_buffer(0, there + (-reinterpret_cast<uintptr_t>(there) & (kAlignment - 1)), needed);
+}
+
+void NestedDelegate::smallest_sizes(size_t input, int32_t* sizes) const {
+  const Tensor& port = inner_port(input);
+  std::copy(port.sizes().begin(), port.sizes().end(), sizes);
+  const fb::MethodMeta* names = method->meta().names();
+  if (names == nullptr || !method->follows_sizes()) return;
+  const int32_t value = method->meta().plan()->inputs()->Get(static_cast<uint32_t>(input));
+  for (uint32_t d = 0; d < format::length(names->dimensions()); ++d) {
+    const fb::SymbolicDimension& entry = *names->dimensions()->Get(d);
+    if (entry.value() != value) continue;
+    const int64_t least = names->symbols()->Get(static_cast<uint32_t>(entry.symbol()))->min();
+    sizes[entry.dimension()] = static_cast<int32_t>(std::clamp<int64_t>(least, 0, INT32_MAX));
+  }
 }
 
 void NestedDelegate::warm_up() {
@@ -63,10 +85,11 @@ void NestedDelegate::run_on_zeros() {
     bytes += capacity * element_size(port.dtype()) + kAlignment;
     if (bytes > kMostBytes) return;
   }
-  const std::unique_ptr<void, Free> memory(std::calloc(bytes, 1));
+  ZeroMemory scratch;
+  const ZeroMemory memory(std::calloc(bytes, 1));
   if (memory == nullptr) return;
   const size_t padding = -reinterpret_cast<uintptr_t>(memory.get()) & (kAlignment - 1);
-  if (bind_to({static_cast<uint8_t*>(memory.get()) + padding, bytes - padding}) == Error::kOk) {
+  if (bind_to({static_cast<uint8_t*>(memory.get()) + padding, bytes - padding}, &scratch) == Error::kOk) {
     const auto time = std::min(kMostTime, kLeastTime + kTimePerMegabyte * static_cast<int64_t>(read_bytes >> 20));
     for (const auto end = Clock::now() + time; Clock::now() < end;) {
       // An instruction may fail on zeros, such as an integer division.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/emit/method_emitter.h"
+#include "compiler/emit/stacks.h"
 #include "compiler/ir/arguments.h"
 
 namespace berth::emit {
@@ -161,6 +162,8 @@ int32_t MethodEmitter::scratch(ir::NodeId node) {
   if (bytes > std::numeric_limits<int32_t>::max()) {
     BERTH_CHECK(bytes % kRow == 0);
     tensor.sizes = {static_cast<int32_t>(bytes / kRow), static_cast<int32_t>(kRow)};
+  } else {
+    tensor.bounded = follows_sizes(module_, method_);
   }
   for (size_t d = 0; d < tensor.sizes.size(); ++d) tensor.dim_order.push_back(static_cast<uint8_t>(d));
   tensor.planned = values_.offset_of(model_.buffers.scratch[node]);

@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "compiler/emit/stacks.h"
+
 namespace berth::emit {
 namespace {
 
@@ -295,6 +297,7 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
     }
   }
   meta.arenas = describe_arenas(plan, emitted);
+  if (follows_sizes(module, method)) meta.stacks = make_stacks(plan, emitted.desc);
   OwnOperators own(method, plan.model, emitted);
   own.allow(plan.packing);
   meta.own_operators = std::move(own).take();

@@ -90,7 +90,7 @@ Expected<format::TensorDesc> MethodValues::tensor_of(const TensorType& type, Val
 
 format::ArenaOffset MethodValues::offset_of(memory::BufferId buffer) const {
   const int64_t offset = packing_.offsets[buffer.index];
-  return {static_cast<uint32_t>(model_.buffers.all[buffer].space) + 1, static_cast<uint64_t>(offset)};
+  return {static_cast<uint32_t>(model_.buffers.all[buffer].space) + 1, static_cast<uint64_t>(offset), buffer.index};
 }
 
 void MethodValues::set_data(ir::ConstantId id, format::TensorDesc* tensor) {

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "format/plan_check/instructions.h"
+#include "format/plan_check/stacks.h"
 #include "format/tensor_facts.h"
 
 namespace berth::format::plan_check {
@@ -40,6 +41,7 @@ const char* describe_value(const PlanGraph& graph, int32_t value, char* buffer, 
 PlanSize measure_plan(const fb::ExecutionPlan& plan, const fb::MethodMeta* meta) {
   PlanSize size;
   if (meta != nullptr) size.relations = length(meta->relations());
+  size.blocks = count_blocks(meta);
   size.values = plan.values()->size();
   size.operators = plan.operators()->size();
   for (uint32_t v = 0; v < plan.values()->size(); ++v) {
@@ -74,6 +76,9 @@ bool take_graph_memory(const PlanSize& size, Scratch* scratch, PlanGraph* graph)
          scratch->take(aliases, &graph->alias_from) && scratch->take(aliases, &graph->next_alias) &&
          scratch->take(aliases, &graph->alias_is_row) && scratch->take(size.operators, &graph->access) &&
          scratch->take(size.relations, &graph->relations) && scratch->take(size.planned, &graph->successor) &&
+         scratch->take(size.blocks == 0 ? 0 : items, &graph->block) &&
+         scratch->take(size.blocks, &graph->block_arena) &&
+         scratch->take(size.blocks * ((size.blocks + 63) / 64), &graph->below) &&
          scratch->take(calling, &graph->results) && scratch->take(calling, &graph->arrives);
 }
 

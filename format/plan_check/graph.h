@@ -63,6 +63,7 @@ struct PlanSize {
   size_t jumps = 0;
   size_t relations = 0;  // of the method in berth.meta
   size_t delegate_calls = 0;
+  size_t blocks = 0;  // of the stacks (stacks.h)
   /// Aliases that fit: several for a call when what it names is an alias already.
   size_t alias_capacity() const { return alias_calls == 0 ? 0 : 8 * alias_calls + 64; }
   size_t items() const { return planned + alias_capacity(); }
@@ -114,6 +115,12 @@ struct PlanGraph {
   Span<int32_t> next_alias;
   Span<uint8_t> alias_is_row;  // made by berth::row.write: a write of it is one of a part of its parent
 
+  // Of blocks (stacks.h), once they are moved apart; empty where the method has no stack.
+  Span<int32_t> block;         // by item; kNone: its arena has no stack
+  Span<uint32_t> block_arena;  // by block
+  Span<uint64_t> below;        // by block, a bit a block: it lies below, whatever the sizes are
+  bool by_blocks = false;
+
   Span<OperatorAccess> access;  // by operator
 
   // What berth.meta records (relations.h).
@@ -140,6 +147,15 @@ struct PlanGraph {
   }
   bool overlap(int32_t a, int32_t b) const { return begin[a] < end[b] && begin[b] < end[a]; }
   bool covers(int32_t a, int32_t b) const { return begin[a] <= begin[b] && end[a] >= end[b]; }
+  size_t block_words() const { return (size.blocks + 63) / 64; }
+  bool is_below(int32_t a, int32_t b) const { return (below[b * block_words() + a / 64] >> (a % 64) & 1) != 0; }
+  /// Whether two items may share bytes although they lie in different blocks.
+  bool may_meet(int32_t a, int32_t b) const {
+    const int32_t first = block[a];
+    const int32_t second = block[b];
+    return first != kNone && second != kNone && first != second && block_arena[first] == block_arena[second] &&
+           !is_below(first, second) && !is_below(second, first);
+  }
   bool spend(uint64_t steps) {
     if (steps > budget) {
       budget = 0;

@@ -85,6 +85,10 @@ Error check_result(SweepState& state, const InPlaceRule& rule, int32_t value) {
   PlanGraph& graph = state.graph;
   if (!graph.has_own_place(value)) return Error::kOk;
   const size_t item = graph.item[value];
+  const auto refuse_read = [&](int32_t live) {
+    return state.reader[live] == state.now ? in_place_refused(state, value, live) : Error::kOk;
+  };
+  BERTH_RETURN_IF_ERROR(for_each_in_reach(state, static_cast<int32_t>(item), refuse_read));
   for (int64_t at = state.live.find(graph.begin[item], graph.end[item], 0); at >= 0;
        at = state.live.find(graph.begin[item], graph.end[item], at + 1)) {
     if (!graph.spend(1)) return stopped(state);

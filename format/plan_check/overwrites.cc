@@ -48,7 +48,18 @@ Error overwritten(const SweepState& state, int32_t writer, int32_t live) {
   return fail(state.report, Error::kInvalidProgram, place, "it writes %s over bytes of %s, which %s%s",
               describe_value(graph, writer, first, sizeof first),
               describe_value(graph, graph.value[live], second, sizeof second), reader,
-              graph.meta == nullptr ? " (views were inferred)" : "");
+              graph.meta == nullptr ? " (views were inferred)"
+              : graph.by_blocks     ? " (at some sizes: neither block is below the other)"
+                                    : "");
+}
+
+/// Nothing that is still to be read is in a block that may lie over the item's at some sizes.
+Error check_other_blocks(SweepState& state, int32_t writer, int32_t item) {
+  PlanGraph& graph = state.graph;
+  return for_each_in_reach(state, item, [&](int32_t live) {
+    if (may_write_over(state, writer, item, live)) return Error::kOk;
+    return graph.budget == 0 ? stopped(state) : overwritten(state, writer, live);
+  });
 }
 
 Error write_bytes(SweepState& state, int32_t writer, int32_t item, WriteKind kind, bool keep) {
@@ -56,6 +67,7 @@ Error write_bytes(SweepState& state, int32_t writer, int32_t item, WriteKind kin
   const uint64_t begin = graph.begin[item];
   const uint64_t end = graph.end[item];
   if (!graph.spend(1)) return stopped(state);
+  BERTH_RETURN_IF_ERROR(check_other_blocks(state, writer, item));
   for (int64_t at = state.live.find(begin, end, 0); at >= 0; at = state.live.find(begin, end, at + 1)) {
     if (!graph.spend(1)) return stopped(state);
     const int32_t live = state.live.at(at);

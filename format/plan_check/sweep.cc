@@ -1,6 +1,7 @@
 #include "format/plan_check/sweep.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/result.h"
 #include "format/plan_check/calls.h"
@@ -187,6 +188,7 @@ Error Sweep::keep_state() {
       const int32_t live = static_cast<int32_t>(64 * w) + __builtin_ctzll(left);
       // An alias that is live here was not made yet: its reader takes what the value was before.
       if (graph_.is_alias(live)) continue;
+      if (graph_.by_blocks && graph_.block[live] != kNone) return moves(live);
       const size_t kept = item_at_end(live);
       uint64_t& word = memory_.at_end[kept / 64];
       const uint64_t bit = uint64_t{1} << (kept % 64);
@@ -198,6 +200,16 @@ Error Sweep::keep_state() {
     }
   }
   return Error::kOk;
+}
+
+/// The item is read before it is written, and its place follows the sizes, which change from run to run.
+Error Sweep::moves(int32_t item) const {
+  char place[64];
+  char name[48];
+  std::snprintf(place, sizeof place, "methods[%d].stacks", state_.method);
+  return fail(state_.report, Error::kInvalidProgram, place,
+              "%s keeps what it holds from run to run, so its place must not follow the sizes",
+              describe_value(graph_, graph_.value[item], name, sizeof name));
 }
 
 /// Where the next run's value of a piece of state is after this run: in the item, or in what was recorded to replace

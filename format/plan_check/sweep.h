@@ -45,6 +45,7 @@ class Sweep {
   bool bear(int32_t item);
   Error enter();
   Error keep_state();
+  Error moves(int32_t item) const;
   int32_t item_at_end(int32_t item) const;
   int64_t row_of(int32_t destination) const;
   Span<uint64_t> row(int64_t index) const;

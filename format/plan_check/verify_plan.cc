@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "format/plan_check/build_graph.h"
 #include "format/plan_check/relations.h"
+#include "format/plan_check/stacks.h"
 #include "format/plan_check/sweep.h"
 
 namespace berth::format {
@@ -30,7 +31,8 @@ const fb::MethodMeta* method_meta(const ProgramView& program, size_t method) {
 
 bool is_too_large(const PlanSize& size, const ProgramView& program) {
   const uint64_t program_size = program.layout().program_size;
-  return plan_check::too_many_rows(size, program_size) || plan_check::too_many_relations(size, program_size);
+  return plan_check::too_many_rows(size, program_size) || plan_check::too_many_relations(size, program_size) ||
+         plan_check::too_many_blocks(size, program_size);
 }
 
 /// A sweep looks at each argument a few times; a file gets dozens of sweeps, and small files some more. Concatenations
@@ -46,6 +48,16 @@ size_t memory_for(const PlanSize& size) {
   SweepMemory memory;
   const bool good = take_graph_memory(size, &scratch, &graph) && take_sweep_memory(size, &scratch, &memory);
   return good ? scratch.used() : SIZE_MAX;
+}
+
+/// The sweep once more, for the offsets that follow the sizes.
+Error verify_stacks(PlanGraph* graph, SweepMemory* memory, int method, Report* report) {
+  graph->budget = steps_for(graph->program->layout().program_size);
+  BERTH_RETURN_IF_ERROR(plan_check::move_blocks_apart(graph, method, report));
+  graph->by_blocks = true;
+  std::fill(memory->rows.begin(), memory->rows.end(), uint64_t{0});
+  std::fill(memory->at_end.begin(), memory->at_end.end(), uint64_t{0});
+  return Sweep(graph, memory, method, report).run();
 }
 
 }  // namespace
@@ -80,7 +92,8 @@ Error verify_plan(const ProgramView& program, size_t method, Span<uint8_t> scrat
     facts->unknown_operators = 0;
     for (const OperatorAccess& access : graph.access) facts->unknown_operators += access.known ? 0 : 1;
   }
-  return Sweep(&graph, &memory, index, report).run();
+  BERTH_RETURN_IF_ERROR(Sweep(&graph, &memory, index, report).run());
+  return graph.size.blocks == 0 ? Error::kOk : verify_stacks(&graph, &memory, index, report);
 }
 
 }  // namespace berth::format

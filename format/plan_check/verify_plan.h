@@ -26,6 +26,9 @@
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has
 //                               written them (of two branches each may); they may overlap nothing that it reads, but state
 //                               that a nested program changes in place, where berth.meta records that
+// Where berth.meta has offsets that follow the sizes (fb::Stack), the same is shown for all sizes at once (stacks.h), in a
+// second sweep.
+//
 // An operator that is not in format/operators.def works in place where berth.meta says so of it (own_operators), which the
 // loader holds against its kernel; otherwise never.
 #pragma once
@@ -47,7 +50,8 @@ struct PlanFacts {
 };
 
 /// Bytes of scratch memory that verify_plan() wants for this method: about 100 a planned tensor, 13 any other value, 4
-/// a recorded relation, and for methods with jumps a bit for each pair of a jump and a planned tensor. Never above 16
+/// a recorded relation, for methods with jumps a bit for each pair of a jump and a planned tensor, and a bit for each
+/// pair of blocks of stacks. Never above 16
 /// times the FlatBuffer's size plus a MiB: a method that would need more is refused as OutOfResources, and asks for
 /// nothing.
 ///

@@ -21,6 +21,7 @@ using testing::tensor;
 struct Method {
   MethodDesc desc;
   std::vector<fb::Relation> relations;
+  std::vector<StackDesc> stacks;
   bool has_meta = false;
 
   explicit Method(const std::vector<int64_t>& offsets) {
@@ -85,6 +86,12 @@ struct Method {
     relations.emplace_back(value, base, kind);
     return *this;
   }
+  /// Arena 1 follows the sizes: these blocks, from the lowest.
+  Method& stack(std::vector<StackDesc::Block> blocks) {
+    has_meta = true;
+    stacks = {{1, 16, std::move(blocks)}};
+    return *this;
+  }
   Method& recorded() {
     has_meta = true;
     return *this;
@@ -117,6 +124,7 @@ inline std::string judge(const Method& method, PlanFacts* facts = nullptr) {
     meta.name = "forward";
     meta.values = {{0, "image", "input"}};
     meta.relations = method.relations;
+    meta.stacks = method.stacks;
     program.named_data = {meta_blob({"berth test", {meta}})};
   }
   const auto bytes = bytes_of(program);

@@ -13,6 +13,22 @@ Offset<flatbuffers::String> shared_text(FlatBufferBuilder& builder, const std::s
   return text.empty() ? 0 : builder.CreateSharedString(text);
 }
 
+Offset<fb::Stack> build(FlatBufferBuilder& builder, const StackDesc& stack) {
+  std::vector<int32_t> values;
+  std::vector<uint32_t> value_ends;
+  std::vector<uint32_t> supports;
+  std::vector<uint32_t> support_ends;
+  for (const StackDesc::Block& block : stack.blocks) {
+    values.insert(values.end(), block.values.begin(), block.values.end());
+    value_ends.push_back(static_cast<uint32_t>(values.size()));
+    supports.insert(supports.end(), block.supports.begin(), block.supports.end());
+    support_ends.push_back(static_cast<uint32_t>(supports.size()));
+  }
+  return fb::CreateStack(builder, stack.memory_id, stack.alignment, builder.CreateVector(values),
+                         builder.CreateVector(value_ends), builder.CreateVector(supports),
+                         builder.CreateVector(support_ends));
+}
+
 Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& method) {
   std::vector<Offset<fb::ValueName>> values;
   for (const ValueNameDesc& value : method.values) {
@@ -43,9 +59,12 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
     own.push_back(fb::CreateOwnOperator(builder, op.index, op.in_place));
   }
   const auto own_list = own.empty() ? 0 : builder.CreateVector(own);
+  std::vector<Offset<fb::Stack>> stacks;
+  for (const StackDesc& stack : method.stacks) stacks.push_back(build(builder, stack));
+  const auto stack_list = stacks.empty() ? 0 : builder.CreateVector(stacks);
   const auto outputs = method.outputs.empty() ? 0 : builder.CreateVectorOfStrings(method.outputs);
   return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list, outputs,
-                              own_list);
+                              own_list, stack_list);
 }
 
 }  // namespace

@@ -41,6 +41,17 @@ struct OwnOperatorDesc {
   uint32_t in_place = 0;
 };
 
+struct StackDesc {
+  uint32_t memory_id = 1;
+  uint32_t alignment = 16;
+  /// From the lowest.
+  struct Block {
+    std::vector<int32_t> values;
+    std::vector<uint32_t> supports;
+  };
+  std::vector<Block> blocks;
+};
+
 struct MethodMetaDesc {
   std::string name;
   /// Sorted by value, each at most once.
@@ -53,6 +64,7 @@ struct MethodMetaDesc {
   std::vector<std::string> outputs;
   /// Sorted by index, each at most once.
   std::vector<OwnOperatorDesc> own_operators;
+  std::vector<StackDesc> stacks;
 };
 
 struct MetaDesc {

@@ -155,6 +155,11 @@ void Printer::arenas() {
   for (uint32_t k = 1; k < sizes->size(); ++k) {
     std::string all = "arena " + number(int64_t{k}) + ": " + bytes_text(static_cast<uint64_t>(sizes->Get(k))) + " on " +
                       device_text(arena_device(*plan_, k));
+    for (uint32_t i = 0; meta_ != nullptr && i < length(meta_->stacks()); ++i) {
+      const fb::Stack& stack = *meta_->stacks()->Get(i);
+      if (stack.memory_id() == k)
+        all += " at most, " + std::to_string(length(stack.value_ends())) + " blocks follow the sizes";
+    }
     for (uint32_t i = 0; meta_ != nullptr && i < length(meta_->arenas()); ++i) {
       const fb::ArenaPlan& arena = *meta_->arenas()->Get(i);
       if (arena.memory_id() != k) continue;

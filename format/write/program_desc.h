@@ -22,6 +22,8 @@ struct ArenaOffset {
   uint32_t memory_id = 1;
   /// In bytes from the arena's start.
   uint64_t offset = 0;
+  /// For the compiler alone: tensors with the same number share a buffer of its plan; -1: it does not say.
+  int32_t buffer = -1;
 };
 
 struct TensorDesc {

@@ -61,6 +61,16 @@ std::vector<size_t> used_bytes(const Program& program, const char* name, size_t 
   return used;
 }
 
+// Whether the method has other places for the arena's tensors at other sizes.
+bool follows(const Method& method, size_t arena) {
+  const fb::MethodMeta* names = method.meta().names();
+  if (!method.follows_sizes() || names == nullptr) return false;
+  for (uint32_t i = 0; i < format::length(names->stacks()); ++i) {
+    if (names->stacks()->Get(i)->memory_id() == arena + 1) return true;
+  }
+  return false;
+}
+
 void tell_memory(EventObserver* observer, const char* method, const char* what, size_t bytes, size_t index = 0) {
   Event event;
   event.kind = Event::Kind::kMemory;
@@ -72,6 +82,24 @@ void tell_memory(EventObserver* observer, const char* method, const char* what, 
 }
 
 }  // namespace
+
+void HostMethod::Keeper::follow(void* keeper, size_t arena, uint64_t bytes) {
+  constexpr int kChanges = 32;
+  constexpr uint64_t kLeastBytes = 2 << 20;  // a large page, below which HostBuffer takes no pages of its own
+  Kept& kept = static_cast<Keeper*>(keeper)->arenas_[arena];
+  if (kept.memory.size() < kLeastBytes) return;
+  kept.used = std::max(kept.used, bytes);
+  kept.recent = std::max(kept.recent, bytes);
+  const bool counted = ++kept.changes == kChanges;
+  if (!counted && bytes >= kept.used / 4) return;
+  const uint64_t keep = counted ? kept.recent : bytes;
+  if (keep + kLeastBytes < kept.used) {
+    give_zero_pages(kept.memory.subspan(keep, kept.used - keep));
+    kept.used = keep;
+  }
+  kept.recent = bytes;
+  kept.changes = 0;
+}
 
 Result<Span<uint8_t>> SharedTemp::at_least(size_t bytes) {
   for (HostBuffer& buffer : buffers_) {
@@ -133,14 +161,21 @@ Result<HostMethod> HostMethod::load_all(const Program& program, const char* name
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
   LazyState lazy;
   // The caller's memory may be anything that can be written, such as a mapped file: its pages stay.
-  if (options.callers == nullptr) method_options.zero = lazy.zeroer();
+  if (options.callers == nullptr) {
+    method_options.zero = lazy.zeroer();
+    for (size_t i = 0; i < arenas.spans.size(); ++i) {
+      arenas.devices[i].is_cpu() ? state->keeper.add(arenas.spans[i]) : state->keeper.skip();
+    }
+    method_options.follow = state->keeper.follower();
+  }
   Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
   if (options.resident) {
     const std::vector<size_t> used = used_bytes(program, name, arenas.spans.size());
     for (size_t i = 0; i < arenas.spans.size(); ++i) {
       const Span<uint8_t> arena = arenas.spans[i];
-      if (arenas.devices[i].is_cpu()) lazy.make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
+      if (arenas.devices[i].is_cpu() && !follows(*method, i))
+        lazy.make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
     }
   }
   state->events = options.events;

@@ -94,8 +94,8 @@ struct HostOptions {
   /// MethodOptions::user.
   void* user = nullptr;
   /// Moves work from the first run to the load: makes the host's arenas and temp memory resident, prefaults constants,
-  /// and warms up delegates (Method::warm_up). Not prefaulted are state of 16 MiB and more that begins as zeros, and
-  /// parts of arenas that no tensor uses. Loading a small model takes up to a millisecond more.
+  /// and warms up delegates (Method::warm_up). Not prefaulted are state of 16 MiB and more that begins as zeros,
+  /// parts of arenas that no tensor uses, and arenas that follow the sizes, which are not known yet. Loading a small model takes up to a millisecond more.
   bool resident = false;
 };
 
@@ -112,12 +112,34 @@ class HostMethod {
   const MemoryNeeded& memory() const { return state_->needed; }
 
  private:
+  // Gives back pages of an arena that follows the sizes, once what the next runs need is far less than what was used: at
+  // once below a quarter, and otherwise what the largest of 32 changes of the sizes did not need.
+  class Keeper {
+   public:
+    void add(Span<uint8_t> arena) { arenas_.push_back({arena, 0, 0, 0}); }
+    /// An arena of another kind, or on a device.
+    void skip() { arenas_.emplace_back(); }
+    ArenaFollower follower() { return {&Keeper::follow, this}; }
+
+   private:
+    struct Kept {
+      Span<uint8_t> memory;
+      uint64_t used = 0;    // at most so many bytes were touched
+      uint64_t recent = 0;  // the most that was needed since changes were counted anew
+      int changes = 0;
+    };
+    static void follow(void* keeper, size_t arena, uint64_t bytes);
+
+    std::vector<Kept> arenas_;
+  };
+
   // The Method keeps addresses of these, so they must not move when the HostMethod is moved.
   struct State {
     MemoryNeeded needed;
     HostBuffer method_bytes;
     SharedTemp own_temp;
     HostArenas arenas;
+    Keeper keeper;
     std::vector<HostBuffer> outputs;
     std::vector<DeviceMemoryBuffer> device_outputs;
     EventObserver* events = nullptr;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "format/write/meta_desc.h"
 #include "runtime/host/file_loader.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/kernels_testing.h"
@@ -208,6 +209,76 @@ TEST(SharedTemp, MethodsThatNeedTheSameHaveTheSame) {
   EXPECT_GE(larger.size(), size_t{8} << 20);
   first[99] = 7;  // it stays for the methods that have it
   EXPECT_EQ(temp.at_least(100)->data(), first.data());
+}
+
+// r = relu(x), x[n]: two tensors of at most 16 MiB each.
+ProgramDesc large_relu() {
+  constexpr int32_t kMost = 4 << 20;
+  format::MethodDesc method;
+  method.name = "forward";
+  method.values = {tensor({kMost}, 0), tensor({kMost}, 4 * int64_t{kMost})};
+  for (format::ValueDesc& value : method.values) std::get<TensorDesc>(value).bounded = true;
+  method.inputs = {0};
+  method.outputs = {1};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {format::KernelCallDesc{0, {0, 1, 1}}};
+  method.arenas = {{8 * uint64_t{kMost}, Device()}};
+  format::MethodMetaDesc meta;
+  meta.name = "forward";
+  format::SymbolDesc n;
+  n.name = "n";
+  n.min = 1;
+  n.max = kMost;
+  meta.symbols = {n};
+  meta.dimensions = {{0, 0, 0}, {1, 0, 0}};
+  meta.stacks = {{1, 16, {{{0}, {}}, {{1}, {0}}}}};
+  ProgramDesc program;
+  program.methods = {method};
+  format::MetaDesc all;
+  all.methods = {meta};
+  program.named_data = {format::meta_blob(all)};
+  return program;
+}
+
+size_t resident_bytes(Span<uint8_t> memory) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages(memory.size() / page + 1);
+  EXPECT_EQ(::mincore(memory.data(), memory.size(), pages.data()), 0);
+  return page * static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; }));
+}
+
+TEST(HostMethod, MemoryFollowsTheSizes) {
+  const std::vector<uint8_t> bytes = bytes_of(large_relu());
+  const BufferLoader loader{Span<const uint8_t>(bytes)};
+  const Result<Program> program = Program::load(loader, kernels());
+  ASSERT_TRUE(program.ok());
+  const Result<HostArenas> arenas = HostArenas::make(*program);
+  ASSERT_TRUE(arenas.ok());
+  HostOptions options;
+  options.arenas = &*arenas;
+  options.resident = true;
+  Result<HostMethod> method = HostMethod::load(*program, "forward", options);
+  ASSERT_TRUE(method.ok());
+  const Span<uint8_t> arena = arenas->view(method->method().meta()).spans[0];
+  EXPECT_LT(resident_bytes(arena), arena.size() / 8) << "loaded";
+  const std::vector<float> data(4 << 20, 1);
+  const auto run = [&](int32_t n) {
+    const int32_t sizes[] = {n};
+    ASSERT_EQ(method->method().set_input(0, data.data(), sizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(method->execute(), Error::kOk);
+    EXPECT_EQ(method->method().get_output(0).tensor().data<float>()[n - 1], 1);
+  };
+  // Large pages may be resident beyond what is used.
+  constexpr size_t kSlack = 8 << 20;
+  run(1000);
+  EXPECT_LE(resident_bytes(arena), kSlack);
+  run(4 << 20);
+  EXPECT_GE(resident_bytes(arena), arena.size() / 8 * 7);
+  run(1000);
+  EXPECT_LE(resident_bytes(arena), kSlack) << "given back at once";
+  run(4 << 20);
+  for (int32_t i = 0; i < 70; ++i) run((2 << 20) + i);
+  EXPECT_LE(resident_bytes(arena), arena.size() / 2 + kSlack) << "given back after a while";
 }
 
 }  // namespace

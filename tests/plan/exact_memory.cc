@@ -158,10 +158,39 @@ class Trial {
     MemoryAllocator allocator{Span<uint8_t>()};
     HierarchicalAllocator planned;
     std::vector<Span<uint8_t>> spans;
-    const auto method = load(less, &allocator, &planned, &spans);
+    auto method = load(less, &allocator, &planned, &spans);
+    if (method.ok() && less.arena != SIZE_MAX && method->follows_sizes()) {
+      // Some sizes may fit; the largest do not, unless they need less than the plan of the file.
+      return refuses_largest(*method, less.arena, what);
+    }
     if (method.ok()) return "one byte less of " + what + " is taken";
     if (said().find(std::to_string(bytes)) != std::string::npos) return "";
     return "one byte less of " + what + " is refused without the number " + std::to_string(bytes) + ": " + said();
+  }
+
+  std::string refuses_largest(Method& method, size_t arena, const std::string& what) {
+    std::vector<Span<const int32_t>> sizes;
+    for (size_t i = 0; i < method.inputs_size(); ++i) {
+      const auto info = meta_.input_tensor_meta(i);
+      sizes.push_back(info.ok() ? info->sizes : Span<const int32_t>());
+    }
+    std::vector<uint64_t> needed(arenas_.size());
+    if (method.planned_bytes({sizes.data(), sizes.size()}, {needed.data(), needed.size()}) != Error::kOk) {
+      return method.last_report().message;
+    }
+    if (needed[arena] < arenas_[arena]->size()) return "";
+    Error error = Error::kOk;
+    std::vector<uint8_t> data;
+    for (size_t i = 0; i < method.inputs_size() && error == Error::kOk; ++i) {
+      const auto info = meta_.input_tensor_meta(i);
+      if (!info.ok()) continue;
+      data.resize(std::max(data.size(), info->nbytes + 1));
+      error = method.set_input(i, data.data(), info->sizes, info->dtype);
+    }
+    if (error == Error::kOk) error = method.lay_out();
+    const std::string message = method.last_report().message;
+    if (error == Error::kMemoryAllocationFailed && message.find(std::to_string(arenas_[arena]->size())) == 0) return "";
+    return "one byte less of " + what + " is taken for the largest sizes: " + message;
   }
 
   std::string refuses_less() {

@@ -86,7 +86,10 @@ class Poison final : public InstructionObserver {
 
   /// `arenas`: those of the method, by memory id less 1. Of a method that was emitted with these lives.
   Poison(const std::vector<LiveRange>& lives, size_t instructions, const std::vector<Span<uint8_t>>& arenas)
-      : dead_(lives, instructions, sizes_of(arenas)), arenas_(arenas) {}
+      : dead_(lives, instructions, sizes_of(arenas)), instructions_(instructions), arenas_(arenas) {}
+
+  /// The next run has its buffers there: arenas follow the sizes. After the inputs are set.
+  void follow(const std::vector<LiveRange>& lives) { dead_ = DeadBytes(lives, instructions_, sizes_of(arenas_)); }
 
   /// Instruction `index` calls this delegate.
   void enter(size_t index, const DelegateReport& delegate, Reach reach) {
@@ -150,6 +153,7 @@ class Poison final : public InstructionObserver {
   }
 
   DeadBytes dead_;
+  size_t instructions_;
   std::vector<Span<uint8_t>> arenas_;
   std::map<size_t, DelegateReport> delegates_;  // by instruction
   Reach reach_;

@@ -20,6 +20,7 @@
 #include "format/write/write_program.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
+#include "tests/plan/lives_at_sizes.h"
 #include "tests/plan/poison.h"
 
 namespace berth::plan_test {
@@ -33,6 +34,7 @@ constexpr double kMostSeconds = 2;
 /// One run of one method, and what it is to give.
 struct Round {
   size_t method = 0;
+  int64_t symbol = 0;
   std::vector<eval::Item> inputs;
   std::vector<eval::Item> outputs;
 };
@@ -232,7 +234,7 @@ class Trial {
       Round round;
       round.method = r % module_.methods.size();
       const ir::Method& method = module_.methods[round.method];
-      const int64_t symbol = 1 + pick(5);
+      const int64_t symbol = round.symbol = 1 + pick(5);
       for (const ir::ValueId input : method.body.inputs) {
         round.inputs.push_back(random_input(method.tensor(input), symbol));
       }
@@ -341,6 +343,8 @@ class Trial {
   struct Loaded {
     std::optional<HostMethod> method;
     std::unique_ptr<Poison> poison;
+    const format::MethodDesc* desc = nullptr;
+    const std::vector<LiveRange>* lives = nullptr;
   };
 
   void run_all(const emit::EmittedProgram& emitted, const Program& program) {
@@ -384,7 +388,10 @@ class Trial {
       const format::MethodDesc& desc = emitted.program.methods[k];
       if (desc.name != name) continue;
       loaded->poison = std::make_unique<Poison>(emitted.live_ranges[k], desc.instructions.size(), view.spans);
-      enter_delegates(emitted, desc, loaded->poison.get());
+      loaded->desc = &desc;
+      loaded->lives = &emitted.live_ranges[k];
+      // Where their arenas follow the sizes, it is not known here what is dead in them.
+      if (!loaded->method->method().follows_sizes()) enter_delegates(emitted, desc, loaded->poison.get());
     }
     loaded->method->method().set_observer(loaded->poison.get());
     return true;
@@ -412,6 +419,10 @@ class Trial {
       if (method.set_input(i, array.bytes.data(), array.sizes, array.dtype) != Error::kOk) {
         return fail(method.last_report().message);
       }
+    }
+    if (method.follows_sizes()) {
+      loaded->poison->follow(lives_at_size(*loaded->lives, *loaded->desc, *method.meta().names(), round.symbol));
+      ++tried_.followed;
     }
     const Error error = method.execute();
     if (error != Error::kOk) {

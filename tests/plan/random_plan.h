@@ -14,6 +14,7 @@ struct Tried {
   /// fit each other when it runs.
   int runs = 0;
   int methods = 0;
+  int followed = 0;              // of the runs, those whose arenas follow the sizes
   uint64_t poisoned = 0;         // bytes
   uint64_t poisoned_inside = 0;  // bytes of scratch and results, within delegates
   int outputs_as_scratch = 0;    // outputs of delegates that were used as scratch, of all plans

@@ -31,6 +31,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
     ran += tried.runs > 0 ? 1 : 0;
     all.runs += tried.runs;
     all.methods += tried.methods;
+    all.followed += tried.followed;
     all.poisoned += tried.poisoned;
     all.poisoned_inside += tried.poisoned_inside;
     all.outputs_as_scratch += tried.outputs_as_scratch;
@@ -56,6 +57,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   EXPECT_GT(all.elided, 10u);
   EXPECT_GT(all.reordered, 10);
   EXPECT_GT(all.spilled, 3);
+  EXPECT_GT(all.followed, all.runs / 4);
   EXPECT_TRUE(all.has_regions);
   EXPECT_GT(delegated, tried / 25);
 }
