@@ -30,12 +30,17 @@ Status expect_channels(const ShapeArgs& args, size_t i, Dim channels, const char
   return Done{};
 }
 
-// numerator * scale, rounded down, for a scale that is a whole number or the inverse of one.
+// numerator * scale, rounded down, for a scale that is a number of halves, quarters, … of at most 1/1024, or the inverse
+// of a whole number.
 Expected<Dim> scaled(const ShapeArgs& args, Dim size, double scale) {
   if (!(scale > 0) || scale > 1e6) return args.fail("expected positive scale factors, found " + std::to_string(scale));
   if (size.is_constant()) return Dim(static_cast<int64_t>(std::floor(static_cast<double>(size.value) * scale)));
   const double inverse = 1 / scale;
-  if (scale == std::floor(scale)) return args.symbols.mul(size, Dim(static_cast<int64_t>(scale)));
+  for (int64_t parts = 1; parts <= 1024; parts *= 2) {
+    const double number = scale * static_cast<double>(parts);
+    if (number != std::floor(number)) continue;
+    return args.symbols.floor_div(args.symbols.mul(size, Dim(static_cast<int64_t>(number))), Dim(parts));
+  }
   if (inverse == std::floor(inverse)) return args.symbols.floor_div(size, Dim(static_cast<int64_t>(inverse)));
   return args.fail(Error::kNotSupported, "expected a whole scale factor for the symbolic size " + args.text(size) +
                                              ", found " + std::to_string(scale));

@@ -47,7 +47,7 @@ class Readers {
     return std::find(closed_.begin(), closed_.end(), common) == closed_.end() ? common : nullptr;
   }
 
-  /// From now on the node, which is no product, reads in `graph`.
+  /// From now on the node, which is not a product, reads in `graph`.
   void moved(const Node& node, Graph* from, Graph* graph) {
     for (const ir::Argument& argument : node.args) {
       ir::for_each_value(argument, [&](const ValueId& value) {

@@ -208,22 +208,52 @@ ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const 
   return {};
 }
 
+// Halves, quarters and so on, in which no size is rounded.
+bool is_binary(double scale) { return scale > 0 && scale < 1e6 && scale * 1024 == std::floor(scale * 1024); }
+
+// Whether PyTorch finds the nearest elements at all sizes from `least` to `most`: it multiplies by the inverse in floats,
+// but where the size stays or doubles, however it was rounded, it takes each element once or twice.
+bool finds_nearest(double scale, int64_t least, int64_t most) {
+  const auto step = static_cast<float>(1.0 / scale);
+  const auto nearest = [&](int64_t i) { return static_cast<int64_t>(std::floor(static_cast<double>(i) / scale)); };
+  const auto scaled = [&](int64_t size) { return static_cast<int64_t>(std::floor(static_cast<double>(size) * scale)); };
+  if (most > 1 << 20 || scaled(most) > 1 << 20) return false;
+  for (int64_t i = 0; i < scaled(most); ++i) {
+    if (static_cast<int64_t>(std::floor(static_cast<float>(i) * step)) != nearest(i)) return false;
+  }
+  for (int64_t size = std::max<int64_t>(1, least); size <= most; ++size) {
+    const int64_t out = scaled(size);
+    if (scale == 1 || scale == 2 || (out != size && out != 2 * size)) continue;
+    for (int64_t i = 0; i < out; ++i) {
+      if (nearest(i) != i / (out / size)) return false;
+    }
+  }
+  return true;
+}
+
 // Sizes that are symbols: only where PyTorch's operator takes the scales.
 void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
   const size_t count = resize.scales.size();
-  bool whole = n.rank(x) == 4 && count >= 2 && resize.axes.back() == 3 && resize.axes[count - 2] == 2;
-  for (size_t i = 0; i < count && whole; ++i) {
+  const bool plain = rule.coordinates == "asymmetric" && rule.nearest == "floor";
+  bool fits = n.rank(x) == 4 && count >= 2 && resize.axes.back() == 3 && resize.axes[count - 2] == 2;
+  for (size_t i = 0; i < count && fits; ++i) {
     const double scale = resize.scales[i];
-    whole = resize.axes[i] >= 2 ? scale >= 1 && scale == std::floor(scale) : scale == 1;
+    const bool whole = scale >= 1 && scale == std::floor(scale);
+    fits = resize.axes[i] >= 2 ? is_binary(scale) && (whole || plain || rule.mode == "linear") : scale == 1;
+    if (!fits || rule.mode != "nearest" || resize.axes[i] < 2) continue;
+    const Dim size = n.dim(x, resize.axes[i]);
+    fits = finds_nearest(scale, n.symbols().lower(size), n.symbols().upper(size));
   }
   const bool nearest = rule.mode == "nearest" && (rule.coordinates != "asymmetric" || rule.nearest == "floor") &&
                        (rule.coordinates != "half_pixel" || rule.nearest.rfind("round", 0) == 0) &&
                        (rule.coordinates == "asymmetric" || rule.coordinates == "half_pixel");
   const bool linear = rule.mode == "linear" && rule.coordinates == "half_pixel" && !rule.exclude_outside;
-  if (!whole || !(nearest || linear)) {
+  if (!fits || !(nearest || linear)) {
     return n.unsupported(
-        "sizes that are not fixed can only grow by whole factors, by nearest or half_pixel linear; "
+        "sizes that are not fixed can only grow or shrink by halves, quarters and so on, by nearest (by whole factors, "
+        "or "
+        "asymmetric and floor) or half_pixel linear; "
         "give the input a fixed shape with --input-shape");
   }
   const ir::FloatList scales = {resize.scales[count - 2], resize.scales[count - 1]};
