@@ -107,7 +107,9 @@ bool same_type(const fb::Tensor& outside, const fb::Tensor& inside) {
 
 class Delegates {
  public:
-  explicit Delegates(const ProgramView& program) : program_(program) {}
+  /// `external`: the keys of constants in data files; null: any.
+  Delegates(const ProgramView& program, const std::set<std::string>* external)
+      : program_(program), external_(external) {}
 
   Status check_call(const fb::ExecutionPlan& plan, const fb::DelegateCall& call, const std::string& place) {
     const fb::BackendDelegate& delegate = *plan.delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
@@ -204,6 +206,7 @@ class Delegates {
     Span<const uint8_t> bytes;
     uint64_t nbytes = 0;
     if (program_.named_data(key, &bytes) != Error::kOk) {
+      if (external_ == nullptr || external_->count(key) != 0) return Done{};
       return wrong(place, "its data, \"" + std::string(key) + "\", are not in the program");
     }
     if (format::tensor_nbytes(tensor, &nbytes) && nbytes <= bytes.size()) return Done{};
@@ -248,13 +251,14 @@ class Delegates {
   }
 
   const ProgramView& program_;
+  const std::set<std::string>* const external_;
   std::map<const uint8_t*, const fb::ExecutionPlan*> checked_;  // by the payload that was checked by itself
 };
 
 }  // namespace
 
-Status check_delegates(const ProgramView& program) {
-  Delegates delegates(program);
+Status check_delegates(const ProgramView& program, const std::set<std::string>& external) {
+  Delegates delegates(program, &external);
   return for_each_instruction(
       program,
       [&](const fb::ExecutionPlan& plan, const fb::Instruction& instruction, const std::string& place) -> Status {
@@ -266,7 +270,7 @@ Status check_delegates(const ProgramView& program) {
 }
 
 Status check_payloads(const ProgramView& program) {
-  Delegates delegates(program);
+  Delegates delegates(program, nullptr);
   for (size_t m = 0; m < program.method_count(); ++m) {
     const auto& list = *program.method(m).delegates();
     for (uint32_t d = 0; d < list.size(); ++d) {

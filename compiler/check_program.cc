@@ -17,7 +17,7 @@ Failure our_fault(const char* place, const char* message) {
 
 }  // namespace
 
-Status check_program(Span<const uint8_t> file) {
+Status check_program(Span<const uint8_t> file, const std::set<std::string>& external) {
   format::Report report;
   format::ProgramView view;
   if (format::ProgramView::open(file, &view, &report) != Error::kOk ||
@@ -30,7 +30,7 @@ Status check_program(Span<const uint8_t> file) {
     if (format::verify_plan(view, method, scratch, nullptr, &report) != Error::kOk)
       return our_fault(report.place, report.message);
   }
-  const Status delegates = check_delegates(view);
+  const Status delegates = check_delegates(view, external);
   if (delegates.ok()) return Done{};
   return our_fault(delegates.error().place.c_str(), delegates.error().message.c_str());
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <system_error>
 
 #include "base/backend_facts.h"
@@ -388,12 +389,20 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   emit_options.stack_traces = options.stack_traces;
   emit_options.constant_file = external.constant_file();
   BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans, emit_options));
-  BERTH_TRY(external.check_matched(module));
+  BERTH_TRY(external.check_matched());
   align_files(options, emitted);
   BERTH_TRY(check_portable(module, placing, emitted.program));
   fill_report(emitted, report);
   if (options.precision != "f32") report.narrow_bytes = fuse::narrow_constant_bytes(module);
   return emitted;
+}
+
+std::set<std::string> external_keys(const emit::EmittedProgram& emitted) {
+  std::set<std::string> keys;
+  for (const emit::ExternalFile& file : emitted.external) {
+    for (const format::DataBlobDesc& blob : file.data.blobs) keys.insert(blob.key);
+  }
+  return keys;
 }
 
 }  // namespace
@@ -430,15 +439,16 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
     return format::write_program(emitted.program,
                                  [&](Span<const uint8_t> bytes) { return file.write(bytes.data(), bytes.size()); });
   };
-  const auto check = [](const std::string& written) -> Status {
+  const std::set<std::string> external = external_keys(emitted);
+  const auto check = [&](const std::string& written) -> Status {
     BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(written));
-    return check_program(file->bytes());
+    return check_program(file->bytes(), external);
   };
   BERTH_TRY(write_data_files(emitted.external, [&]() -> Status {
     if (!is_special_file(path)) return write_whole_file(path, write, check);
     // What is written in place cannot be taken back: it is checked before.
     BERTH_ASSIGN_OR_RETURN(const std::vector<uint8_t> bytes, format::program_bytes(emitted.program));
-    BERTH_TRY(check_program(bytes));
+    BERTH_TRY(check_program(bytes, external));
     return write_whole_file(path, [&](OutputFile& file) { return file.write(bytes.data(), bytes.size()); });
   }));
   filled.total_ms = watch.milliseconds();

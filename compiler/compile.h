@@ -134,8 +134,8 @@ struct CompileOptions {
   /// Whether operators may be fused, such as norms into convolutions.
   bool fusion = true;
   /// "FILE" or "GLOB=FILE": constants of this name lie in the data file FILE (.ptd) instead of in the program, under
-  /// their names; later ones win. Constants that delegates read stay in the program. It is an error if a glob matches no
-  /// other constant. Only compile_to_file() writes data files.
+  /// their names; later ones win. It is an error if a glob matches no
+  /// constant. Only compile_to_file() writes data files.
   std::vector<std::string> external_constants;
   /// What each constant in the program's file starts at a multiple of, and each segment of it and of data files: powers
   /// of two from 16 to kMostFileAlignment. ExecuTorch's constant_tensor_alignment and segment_alignment. A segment

@@ -67,15 +67,9 @@ emit::ConstantFile ExternalRules::constant_file() {
   };
 }
 
-Status ExternalRules::check_matched(const ir::Module& module) const {
+Status ExternalRules::check_matched() const {
   for (const Rule& rule : rules_) {
     if (rule.matched) continue;
-    for (const ir::Constant& constant : module.constants) {
-      if (fnmatch(rule.glob.c_str(), constant.name.c_str(), 0) != 0) continue;
-      return Failure{Error::kNotSupported, place_of(rule.text),
-                     "the constants of such names, " + ir::quoted(constant.name) +
-                         " among them, are read by delegates alone, and what delegates read lies in the program"};
-    }
     return Failure{Error::kNotFound, place_of(rule.text),
                    rule.glob == "*" ? "the program has no constants"
                                     : "no constant has such a name; berth inspect PROGRAM --values lists them"};

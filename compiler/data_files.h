@@ -22,7 +22,7 @@ class ExternalRules {
   emit::ConstantFile constant_file();
 
   /// NotFound for a rule whose glob was like no constant that was written.
-  Status check_matched(const ir::Module& module) const;
+  Status check_matched() const;
 
  private:
   struct Rule {

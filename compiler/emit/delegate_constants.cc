@@ -14,11 +14,17 @@ constexpr uint32_t kAlignment = 64;
 }  // namespace
 
 // Other bytes never get the key of data that the module names.
-DelegateConstants::DelegateConstants(const ir::Module& module) : module_(module), keys_(module.constants.size()) {
+DelegateConstants::DelegateConstants(const ir::Module& module, ExternalConstants* external)
+    : module_(module), external_(external), keys_(module.constants.size()) {
   for (const ir::NamedData& data : module.named_data) holders_.emplace(data.key, 0);
 }
 
-const std::string& DelegateConstants::key(ir::ConstantId id) {
+std::string DelegateConstants::key(ir::ConstantId id, const format::TensorDesc& tensor) {
+  const std::string outside = external_ == nullptr ? "" : external_->key(id, tensor);
+  return outside.empty() ? key_of_blob(id) : outside;
+}
+
+const std::string& DelegateConstants::key_of_blob(ir::ConstantId id) {
   std::string& known = keys_[id];
   if (!known.empty()) return known;
   const ir::Blob& blob = module_.constants[id].blob;

@@ -48,8 +48,8 @@ Expected<Nested> emit_nested(const memory::DelegatePlan& delegate, const EmitOpt
   const ir::Method& method = plan.scheduled(module.methods.front());
   MethodOptions method_options;
   method_options.stack_traces = options.stack_traces;
-  method_options.external_key = [&](ir::ConstantId id, const format::TensorDesc&) {
-    return constants->key(delegate.region.constants[id]);
+  method_options.external_key = [&](ir::ConstantId id, const format::TensorDesc& tensor) {
+    return constants->key(delegate.region.constants[id], tensor);
   };
   Pools pools;
   BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, plan, {}, method_options, &pools));

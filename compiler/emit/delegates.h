@@ -25,7 +25,8 @@ struct DelegateCalls {
 
 /// Data that the delegates of all methods share.
 struct DelegateData {
-  explicit DelegateData(const ir::Module& module) : constants(module) {}
+  /// `external`: the constants that lie in data files.
+  DelegateData(const ir::Module& module, ExternalConstants* external) : constants(module, external) {}
 
   DataPool payloads;  // entry n of the pool is payload n - 1 of the program
   DelegateConstants constants;

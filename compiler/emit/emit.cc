@@ -53,7 +53,7 @@ void report_planning(const memory::MemoryPlan& plan, EmittedProgram* out) {
 class ProgramBuilder {
  public:
   ProgramBuilder(const ir::Module& module, const EmitOptions& options)
-      : module_(module), options_(options), delegates_(module), external_(module, options.constant_file) {
+      : module_(module), options_(options), external_(module, options.constant_file), delegates_(module, &external_) {
     meta_.producer = "berth " BERTH_VERSION;
     out_.order_optimal = true;
   }
@@ -101,8 +101,8 @@ class ProgramBuilder {
   const ir::Module& module_;
   const EmitOptions& options_;
   Pools pools_;
-  DelegateData delegates_;
   ExternalConstants external_;
+  DelegateData delegates_;
   format::MetaDesc meta_;
   EmittedProgram out_;
 };

@@ -119,10 +119,11 @@ TEST(ExternalConstants, AConstantWithoutANameHasAKey) {
   }
 }
 
-TEST(ExternalConstants, WhatDelegatesReadStaysInTheProgram) {
+TEST(ExternalConstants, WhatDelegatesReadLiesThereToo) {
   const EmittedProgram emitted = external_of(testing::kDelegatedAddRelu, everything);
-  EXPECT_TRUE(emitted.external.empty());
-  EXPECT_EQ(emitted.program.named_data.size(), 2u) << "w and berth.meta";
+  ASSERT_EQ(emitted.external.size(), 1u);
+  EXPECT_EQ(emitted.external[0].data.blobs.size(), 1u);
+  EXPECT_EQ(emitted.program.named_data.size(), 1u) << "berth.meta alone";
 }
 
 TEST(ExternalConstants, MethodsReadTheSameKey) {

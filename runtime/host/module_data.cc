@@ -1,5 +1,8 @@
 #include "runtime/host/module_data.h"
 
+#include <cstdio>
+
+#include "base/backend_facts.h"
 #include "format/tensor_facts.h"
 
 namespace berth::internal {
@@ -33,12 +36,36 @@ Error ModuleData::add(const std::string& path, Report* report) {
   return Error::kOk;
 }
 
+namespace {
+
+/// Whether it calls delegates of Berth's, of which only they know what they read.
+bool calls_delegates(const Program& program) {
+  const format::ProgramView view = program.view();
+  for (size_t m = 0; m < view.method_count(); ++m) {
+    const auto* delegates = view.method(m).delegates();
+    for (uint32_t i = 0; i < format::length(delegates); ++i) {
+      if (runs_nested_programs(format::text(delegates->Get(i)->id()))) return true;
+    }
+  }
+  return false;
+}
+
+bool is_there(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file != nullptr) std::fclose(file);
+  return file != nullptr;
+}
+
+}  // namespace
+
 Error ModuleData::open(const Program& program, const char* program_path, const std::vector<std::string>& paths,
                        Report* report) {
   program_ = &program;
   for (const std::string& path : paths) BERTH_RETURN_IF_ERROR(add(path, report));
-  if (!paths.empty() || !needs_data_file(program)) return Error::kOk;
-  return add(path_beside(program_path), report);
+  if (!paths.empty()) return Error::kOk;
+  const std::string beside = path_beside(program_path);
+  const bool wanted = needs_data_file(program) || (calls_delegates(program) && is_there(beside));
+  return wanted ? add(beside, report) : Error::kOk;
 }
 
 Result<FreeableBuffer> ModuleData::get(const char* key) const {

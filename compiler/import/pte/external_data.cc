@@ -5,9 +5,12 @@
 #include <cstring>
 #include <set>
 
+#include "base/backend_facts.h"
 #include "base/check.h"
 #include "format/data_file.h"
+#include "format/nested.h"
 #include "format/tensor_facts.h"
+#include "format/verify.h"
 
 namespace berth {
 namespace {
@@ -100,31 +103,76 @@ bool looks_like_data_file(Span<const uint8_t> bytes) {
   return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "FT01", 4) == 0;
 }
 
-std::vector<ExternalUse> external_uses(const format::ProgramView& program) {
-  std::set<std::string> known;  // what the program has itself, and what is in the list
-  const auto* own = program.root().named_data();
-  for (uint32_t i = 0; i < format::length(own); ++i) known.insert(format::text(own->Get(i)->key()));
-  std::vector<ExternalUse> uses;
-  for (size_t m = 0; m < program.method_count(); ++m) {
-    const fb::ExecutionPlan& plan = program.method(m);
-    for (uint32_t i = 0; i < format::length(plan.values()); ++i) {
-      const fb::Tensor* tensor = format::tensor_at(plan, i);
-      if (tensor == nullptr) continue;
-      const Storage storage = format::storage_of(*tensor);
-      if (storage != Storage::kExternalConstant && storage != Storage::kExternalState) continue;
-      ExternalUse use{format::text(tensor->extra_tensor_info()->fully_qualified_name()), tensor, 0};
-      BERTH_CHECK(format::tensor_nbytes(*tensor, &use.bytes));  // verify_program() counted them
-      if (known.insert(use.key).second) uses.push_back(std::move(use));
+namespace {
+
+class UseFinder {
+ public:
+  explicit UseFinder(const format::ProgramView& program) : program_(program) {
+    const auto* own = program.root().named_data();
+    for (uint32_t i = 0; i < format::length(own); ++i) known_.insert(format::text(own->Get(i)->key()));
+  }
+
+  std::vector<ExternalUse> run() {
+    add_methods(program_);
+    for (size_t m = 0; m < program_.method_count(); ++m) {
+      const auto* delegates = program_.method(m).delegates();
+      for (uint32_t i = 0; i < format::length(delegates); ++i) add_nested(*delegates->Get(i));
+    }
+    return std::move(uses_);
+  }
+
+  /// Whether there are payloads of Berth's that the view does not hold: a program that runs reads them when it loads a
+  /// method, and only they know what they read.
+  bool has_unseen_payloads() const { return unseen_; }
+
+ private:
+  void add_methods(const format::ProgramView& program) {
+    for (size_t m = 0; m < program.method_count(); ++m) {
+      const fb::ExecutionPlan& plan = program.method(m);
+      for (uint32_t i = 0; i < format::length(plan.values()); ++i) {
+        const fb::Tensor* tensor = format::tensor_at(plan, i);
+        if (tensor == nullptr) continue;
+        const Storage storage = format::storage_of(*tensor);
+        if (storage != Storage::kExternalConstant && storage != Storage::kExternalState) continue;
+        ExternalUse use{format::text(tensor->extra_tensor_info()->fully_qualified_name()), tensor, 0};
+        BERTH_CHECK(format::tensor_nbytes(*tensor, &use.bytes));  // verify_program() counted them
+        if (known_.insert(use.key).second) uses_.push_back(std::move(use));
+      }
     }
   }
-  return uses;
-}
+
+  // The nested program of a delegate of Berth's, which nothing has verified yet: a damaged one needs nothing.
+  void add_nested(const fb::BackendDelegate& delegate) {
+    Span<const uint8_t> payload;
+    if (!runs_nested_programs(format::text(delegate.id()))) return;
+    if (program_.delegate_payload(delegate, &payload) != Error::kOk) {
+      unseen_ = true;
+      return;
+    }
+    if (!payloads_.insert(payload.data()).second) return;
+    const auto bytes = format::open_nested(payload, nullptr);
+    if (!bytes.ok() || format::verify_program(*bytes, nullptr) != Error::kOk) return;
+    format::ProgramView nested;
+    if (format::ProgramView::open(*bytes, &nested, nullptr) == Error::kOk) add_methods(nested);
+  }
+
+  const format::ProgramView& program_;
+  std::set<std::string> known_;  // what the program has itself, and what is in the list
+  std::set<const uint8_t*> payloads_;
+  bool unseen_ = false;
+  std::vector<ExternalUse> uses_;
+};
+
+}  // namespace
+
+std::vector<ExternalUse> external_uses(const format::ProgramView& program) { return UseFinder(program).run(); }
 
 std::string data_file_beside(const format::ProgramView& program, const std::string& path) {
   struct stat status = {};
   const std::string file = beside(path);
-  const bool there = !path.empty() && !external_uses(program).empty() && ::stat(file.c_str(), &status) == 0;
-  return there ? file : "";
+  if (path.empty() || ::stat(file.c_str(), &status) != 0) return "";
+  UseFinder finder(program);
+  return finder.run().empty() && !finder.has_unseen_payloads() ? "" : file;
 }
 
 Expected<ExternalData> open_external_data(const format::ProgramView& program, const std::string& path,

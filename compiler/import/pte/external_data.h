@@ -65,8 +65,8 @@ class ExternalData {
 /// Whether a file that begins with `bytes` says that it is a data file ("FT01").
 bool looks_like_data_file(Span<const uint8_t> bytes);
 
-/// Every tensor of the program that lies in a data file, each key once; those that the program has itself, as named
-/// data, are none. REQUIRES: verify_program() accepted it.
+/// Every tensor of the program that lies in a data file, each key once, those of Berth's delegates included; those that
+/// the program has itself, as named data, are none. REQUIRES: verify_program() accepted it.
 std::vector<ExternalUse> external_uses(const format::ProgramView& program);
 
 /// The path of the data file that open_external_data() finds for the program at `path` without being given one; empty
