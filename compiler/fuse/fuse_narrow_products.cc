@@ -70,6 +70,18 @@ Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, V
   return context.replace(id, result);
 }
 
+// Whether matrix products alone read `weight`, as their weight: then each has it narrow, and equal constants are one in the
+// file.
+bool only_products_read(const Context& context, ValueId weight) {
+  int count = 0;
+  for (const Node& node : context.method().nodes) {
+    const size_t b = node.is(OpId::addmm_out) ? 2 : 1;
+    const bool product = node.is(OpId::addmm_out) || node.is(OpId::mm_out);
+    if (product && value_argument(node, b) == weight) ++count;
+  }
+  return count == context.uses(weight);
+}
+
 Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id, size_t a, size_t b) {
   const Node node = context.node(id);  // casts are appended to the list that it stands in
   const ValueId input = value_argument(node, a);
@@ -100,7 +112,9 @@ Expected<passes::Action> product(Context& context, ir::Builder& build, NodeId id
   }
   const std::optional<IntegerWeight> narrow = read_integer_weight(context, weight);
   if (!narrow.has_value()) return passes::Action::keep();
-  if (context.uses(weight) != 1) return keep(context, id, Reason::kReadElsewhere);
+  if (context.uses(weight) != 1 && !only_products_read(context, weight)) {
+    return keep(context, id, Reason::kReadElsewhere);
+  }
   if (!ir::is_none(bias)) bias = wide_constant(context, build, bias);
   if (!ir::is_none(residual)) {
     BERTH_ASSIGN_OR_RETURN(residual, wide_value(context, build, std::get<ValueId>(residual), node.source));

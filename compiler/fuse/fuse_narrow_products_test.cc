@@ -238,13 +238,32 @@ TEST(FuseNarrowProducts, OperatorsOfQuantizedDecomposedAreTaken) {
             "berth::narrow_linear");
 }
 
-TEST(FuseNarrowProducts, WhatOthersReadOrIsComputedStays) {
-  const Given weight = {"w", "i8[8,6]", list(48, -127, 127)};
-  EXPECT_EQ(narrow({weight}, kCast + R"(
+TEST(FuseNarrowProducts, SeveralProductsShareAWeight) {
+  const Fused one = narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"b", "f32[6]", reals(6)}}, kCast + R"(
       %y: f32[3,6] = aten::mm(%x, %c)
-      %z: f32[3,6] = aten::mm(%x, %c)
+      %z: f32[3,6] = aten::addmm(%b, %x, %c)
       %s: f32[3,6] = aten::mul.Tensor(%y, %z)
       return %s
+    )");
+  EXPECT_EQ(one.operators(), "berth::narrow_linear berth::narrow_linear aten::mul.Tensor") << one.text;
+}
+
+TEST(FuseNarrowProducts, WhatOthersReadOrIsComputedStays) {
+  const Given weight = {"w", "i8[8,6]", list(48, -127, 127)};
+  const Fused other = narrow({weight}, kCast + R"(
+      %y: f32[3,6] = aten::mm(%x, %c)
+      %z: f32[8,6] = aten::abs(%c)
+      return %y, %z
+    )");
+  EXPECT_EQ(other.operators().find("narrow"), std::string::npos) << other.text;
+  EXPECT_TRUE(other.says("result-read-elsewhere"));
+  // Its input is the weight of another.
+  EXPECT_EQ(narrow({{"w", "i8[3,8]", list(24, -127, 127)}}, R"(
+      %c: f32[3,8] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
+      %t: f32[8,3] = aten::permute_copy(%x, [1, 0])
+      %y: f32[8,8] = aten::mm(%t, %c)
+      %u: f32[3,8] = aten::mm(%c, %y)
+      return %u
     )")
                 .operators()
                 .find("narrow"),
