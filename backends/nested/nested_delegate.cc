@@ -305,6 +305,7 @@ Error NestedDelegate::give_scratch(KernelContext& context, Span<EValue* const> a
   Error error = reach_scratch(args, needed, &there, &report);
   if (error != Error::kOk) return fail(context, error, "%s: %s", report.place, report.message);
   error = method->set_planned_buffer(0, there, value.tensor().nbytes());
+  moved_scratch = there;
   if (error == Error::kOk) return error;
   return fail(context, error, "scratch: %s", method->last_report().message);
 }

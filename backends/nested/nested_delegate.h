@@ -82,6 +82,7 @@ struct NestedDelegate {
   // The scratch may lie elsewhere in each run; then its arena is deferred.
   bool scratch_moves = false;
   const void* fixed_scratch = nullptr;  // the argument at load, where it does not move
+  void* moved_scratch = nullptr;        // as kernels reach that of the last call, where it does
   std::vector<uint64_t> arena_bytes;    // of each arena of the inner method: room for an answer
   // MethodOptions::read of the outer method, and the bytes that were passed to it.
   MemoryVisitor read = {nullptr, nullptr};

@@ -18,6 +18,7 @@ void NestedDelegate::reserve_recordings(Span<EValue* const> args) {
     words += i < inputs ? 1 + rank : 1;
     if (i >= inputs) sizes += rank;
   }
+  words += 1;  // the scratch
   arguments.reserve(words);
   recordings.reserve(words, sizes);
 }
@@ -30,6 +31,8 @@ void NestedDelegate::read_arguments() {
     if (i >= inputs) continue;
     for (const int32_t size : port.sizes()) arguments.push_back(static_cast<uint32_t>(size));
   }
+  // It may move where no input changes: what lies below it in the arena around has other sizes.
+  arguments.push_back(reinterpret_cast<uintptr_t>(moved_scratch));
 }
 
 Error NestedDelegate::run(KernelContext& context, Span<EValue* const> args) {

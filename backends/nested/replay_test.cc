@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -181,6 +182,22 @@ TEST_F(ReplayTest, OtherAddressesAreNotThoseOfTheRecording) {
   }
   args_[0] = &x_.value;
   expect_run(2);
+  EXPECT_EQ(device_.recorded, 2);
+}
+
+TEST_F(ReplayTest, AScratchThatMovesIsNotThatOfTheRecording) {
+  testing::Argument first(DType::kU8, {16}, true), second(DType::kU8, {16}, true);
+  args_[2] = &first.value;
+  ASSERT_EQ(load_recorded(nested_add_relu()), Error::kOk) << report_.message;
+  for (int i = 0; i < 3; ++i) expect_run(1);
+  EXPECT_EQ(device_.recorded, 1);
+  args_[2] = &second.value;
+  const int replayed = device_.replayed;
+  std::memset(first.tensor.raw(), 0x5A, 16);
+  expect_run(2);
+  EXPECT_EQ(device_.replayed, replayed) << "with the bytes of another scratch";
+  EXPECT_EQ(static_cast<uint8_t*>(first.tensor.raw())[0], 0x5A);
+  for (int i = 0; i < 2; ++i) expect_run(3);
   EXPECT_EQ(device_.recorded, 2);
 }
 
