@@ -14,7 +14,9 @@ const char* const kActivations[] = {"none", "relu",         "clamp",      "leaky
 TEST_F(VulkanKernels, ProductsOfMatricesOfAnyOrder) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     Dice dice(seed);
-    const int32_t m = dice.size(19), n = dice.size(19), k = dice.size(40), batch = dice.size(3);
+    // Multiples of four are read four at a time.
+    const int32_t unit = seed % 2 == 0 ? 1 : 4;
+    const int32_t m = dice.size(19), n = unit * dice.size(7), k = unit * dice.size(10), batch = dice.size(3);
     const Array a = dice.array({m, k}, true), b = dice.array({k, n}, true);
     const Array y = room({m, n}, dice.order(2));
     EXPECT_SAME(mm_out, {a, b, y}, {a, b}, {y});
@@ -107,6 +109,20 @@ TEST_F(VulkanKernels, ConvolutionsOfAllKinds) {
     if (HasFailure()) return;
   }
   EXPECT_GT(tried, 10);
+}
+
+TEST_F(VulkanKernels, PointwiseConvolutionsOfPlanesOfAnySize) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t groups = dice.size(2), in = 4 * dice.size(3), out = dice.size(9), height = dice.size(5);
+    const int32_t width = seed % 3 == 0 ? dice.size(7) : 4 * dice.size(2);
+    const Array x = dice.array({2, groups * in, height, width}), w = dice.array({groups * out, in, 1, 1});
+    const Array bias = dice.array({groups * out}), y = room({2, groups * out, height, width});
+    using List = std::vector<int64_t>;
+    EXPECT_SAME(convolution_out, {x, w, bias, List{1, 1}, List{0, 0}, List{1, 1}, false, List{0, 0}, groups, y},
+                {x, w, bias}, {y});
+    if (HasFailure()) return;
+  }
 }
 
 TEST_F(VulkanKernels, PlanesPooledAndResized) {

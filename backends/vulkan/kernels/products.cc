@@ -37,14 +37,53 @@ bool has_no_taps(const Product& p) {
   return true;
 }
 
+// What an invocation computes.
+struct Tile {
+  ShaderId shader;
+  int64_t rows;
+  int64_t columns;
+
+  int64_t count(const Product& p) const {
+    return (p.rows + rows - 1) / rows * ((p.columns() + columns - 1) / columns) * p.batches();
+  }
+};
+
+// Whether a kernel may read A along its depth and B along its columns four elements at a time.
+bool takes_vectors(const Product& p) {
+  if (!has_no_taps(p) || p.channel_a != 1 || p.channels % 4 != 0 || p.columns() % 4 != 0) return false;
+  int64_t inside = 1;  // columns of the axes inside this one, which must lie one after the other
+  for (int i = 2; i >= 0; --i) {
+    const Product::Axis& axis = p.axis[i];
+    if (axis.count == 1 && axis.origin == 0) continue;
+    if (axis.origin != 0 || axis.step * axis.b != inside) return false;
+    inside *= axis.count;
+  }
+  const int64_t places[] = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.a) / 4 % 4),
+                            static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.b) / 4 % 4),
+                            p.row_a,
+                            p.channel_b,
+                            p.batch[0].a,
+                            p.batch[0].b,
+                            p.batch[1].a,
+                            p.batch[1].b};
+  for (int64_t place : places) {
+    if (place % 4 != 0) return false;
+  }
+  return true;
+}
+
+Tile tile_of(const Product& p) {
+  const bool vectors = takes_vectors(p);
+  if (p.rows == 1) return {vectors ? ShaderId::product_1_vectors : ShaderId::product_1, 1, 4};
+  return {vectors ? ShaderId::product_4_vectors : ShaderId::product_4, 4, 4};
+}
+
 Error run(KernelContext& context, const Product& p, const Finish& finish) {
   const Tensor* const tensors[] = {finish.a, finish.b, finish.c, finish.start, finish.bias};
   BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
-  constexpr int64_t kColumns = 4;  // as in product.comp
-  const int64_t rows = p.rows == 1 ? 1 : 4;
-  const int64_t tiles = (p.rows + rows - 1) / rows * ((p.columns() + kColumns - 1) / kColumns);
-  Launch ask(context, rows == 1 ? ShaderId::product_1 : ShaderId::product_4);
+  const Tile tile = tile_of(p);
+  Launch ask(context, tile.shader);
   ask.constant(static_cast<int64_t>(finish.activation.kind));
   ask.constant(finish.bias == nullptr ? 0 : finish.bias_by_row ? 1 : 2);
   ask.constant(finish.start == nullptr ? 0 : finish.start_like_c ? 1 : 2);
@@ -61,7 +100,7 @@ Error run(KernelContext& context, const Product& p, const Finish& finish) {
     ask.number(axis.count).number(axis.size).number(axis.step).number(axis.origin).number(axis.taps);
     ask.number(axis.tap_step).number(axis.tap_a).number(axis.b).number(axis.c);
   }
-  return ask.run(tiles * p.batches());
+  return ask.run(tile.count(p));
 }
 
 Error run_convolution(KernelContext& context, const Convolution& c, const Finish& finish) {

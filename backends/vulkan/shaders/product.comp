@@ -1,7 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // portable::Product (kernels/portable/gemm.h): products of matrices, convolutions, phases of transposed ones; then a bias,
-// what is added, and an activation. An invocation computes ROWS rows by four columns.
+// what is added, and an activation. An invocation computes ROWS rows by COLUMNS
+// columns. VECTORS: A's rows and B's columns are read four elements at a time, which products.cc has checked.
 //
 // Buffers: C, A, B, the bias, what is added (`start`).
 #define BUFFERS 5
@@ -13,12 +14,15 @@ layout(constant_id = 2) const uint START = 0;  // 1: it lies like C; 2: with str
 layout(constant_id = 3) const uint TAPS = 0;   // 0: one tap, on each position's own element
 
 layout(set = 0, binding = 1) writeonly buffer C { float c[]; };
+#ifdef VECTORS
+layout(set = 0, binding = 2) readonly buffer A { vec4 a[]; };
+layout(set = 0, binding = 3) readonly buffer B { vec4 b[]; };
+#else
 layout(set = 0, binding = 2) readonly buffer A { float a[]; };
 layout(set = 0, binding = 3) readonly buffer B { float b[]; };
+#endif
 layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 5) readonly buffer Start { float start[]; };
-
-const int COLUMNS = 4;
 
 // Numbers, in the order of products.cc.
 #define FIRST_A NUMBER(0)
@@ -77,6 +81,22 @@ void main() {
   for (int i = 0; i < ROWS; ++i) {
     for (int j = 0; j < COLUMNS; ++j) sums[i][j] = 0.0;
   }
+#ifdef VECTORS
+  int column_b[COLUMNS / 4];
+  for (int j = 0; j < COLUMNS / 4; ++j) column_b[j] = (at_b + min(first_column + 4 * j, N_COLUMNS - 4)) / 4;
+  for (int k = 0; k < channels; k += 4) {
+    vec4 factor[4][COLUMNS / 4];
+    for (int q = 0; q < 4; ++q) {
+      for (int j = 0; j < COLUMNS / 4; ++j) factor[q][j] = b[column_b[j] + (k + q) * (channel_b / 4)];
+    }
+    for (int i = 0; i < ROWS; ++i) {
+      const vec4 other = a[(row_a[i] + k) / 4];
+      for (int j = 0; j < COLUMNS; ++j) {
+        for (int q = 0; q < 4; ++q) sums[i][j] += other[q] * factor[q][j / 4][j % 4];
+      }
+    }
+  }
+#else
   if (TAPS == 0u) {
     int place_b[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) {
@@ -120,6 +140,7 @@ void main() {
     }
   }
 
+#endif
   const int at_c = outer * BATCH(0, 2) + inner * BATCH(1, 2);
   for (int i = 0; i < ROWS; ++i) {
     for (int j = 0; j < COLUMNS; ++j) {
