@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
       const auto& why = method->method().last_report();
       return std::fprintf(stderr, "%s: %s\n", why.place, why.message), 1;
     }
-    read_buffer(pool.get(), threads, buffer, &loops[static_cast<size_t>(i) % std::size(loops)]);
+    read_buffer(pool.get(), threads, buffer, &loops[i % std::size(loops)]);
   }
   const double gigabytes = bytes / 1e9;
   double most = 0;

@@ -30,7 +30,7 @@ bool is_keys(const Context& context, const Argument& argument, Dim keys) {
   const ir::Constant* constant = context.constant(argument);
   if (constant == nullptr || constant->type.dtype != DType::kI64 || !constant->type.is_contiguous()) return false;
   if (size_at(constant->type, 0) != keys || !keys.is_constant() || !is_one_before(constant->type, 1)) return false;
-  std::vector<int64_t> numbers(static_cast<size_t>(keys.value));
+  std::vector<int64_t> numbers(keys.value);
   const size_t bytes = numbers.size() * sizeof(int64_t);
   if (constant->blob.size() != bytes) return false;
   constant->blob.read(0, {reinterpret_cast<uint8_t*>(numbers.data()), bytes});
@@ -55,12 +55,12 @@ bool is_triangle(const Context& context, const Argument& argument, Dim keys) {
   if (constant == nullptr || constant->type.dtype != DType::kBool || !constant->type.is_contiguous()) return false;
   if (constant->type.rank() != 2 || constant->type.shape[1] != keys || !constant->type.is_static()) return false;
   const int64_t columns = keys.value;
-  std::vector<uint8_t> row(static_cast<size_t>(columns));
-  if (constant->blob.size() != static_cast<size_t>(constant->type.shape[0].value) * row.size()) return false;
+  std::vector<uint8_t> row(columns);
+  if (constant->blob.size() != constant->type.shape[0].value * row.size()) return false;
   for (int64_t i = 0; i < constant->type.shape[0].value; ++i) {
-    constant->blob.read(static_cast<size_t>(i) * row.size(), row);
+    constant->blob.read(i * row.size(), row);
     for (int64_t j = 0; j < columns; ++j) {
-      if ((row[static_cast<size_t>(j)] != 0) != (j <= i)) return false;
+      if ((row[j] != 0) != (j <= i)) return false;
     }
   }
   return columns > 0;

@@ -360,8 +360,8 @@ Status Analysis::check_state_ports() const {
     if (!node.is(OpId::delegate) || out_.steps.nodes[id] < 0) continue;
     const auto& inputs = std::get<ir::ValueList>(node.args[arg::delegate::inputs]);
     for (const StatePort& port : find_state_ports(module_, method_, id, options_)) {
-      const size_t input = static_cast<size_t>(port.input);
-      const size_t result = static_cast<size_t>(port.result);
+      const size_t input = port.input;
+      const size_t result = port.result;
       if (input >= inputs.size() || result >= node.results.size()) continue;  // the check of the file says so
       const ValueHome& home = out_.aliases.homes[inputs[input]];
       const ValueHome& next = out_.aliases.homes[node.results[result]];

@@ -104,8 +104,8 @@ class StateFinder {
     int reads = 0;
     for (const ValueId input : inputs) reads += lies_in(aliases_, input, buffer) ? 1 : 0;
     for (const StatePort& port : ports) {
-      const size_t input = static_cast<size_t>(port.input);
-      const size_t at = static_cast<size_t>(port.result);
+      const size_t input = port.input;
+      const size_t at = port.result;
       if (input >= inputs.size() || at >= node.results.size() || node.results[at] != result) continue;
       *base = inputs[input];
       return reads == 1 && lies_in(aliases_, *base, buffer);

@@ -153,7 +153,7 @@ size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args
   a.groups = key.size(1);
   a.keys = key.size(2);
   a.value_size = value.size(3);
-  const auto slots = static_cast<size_t>(most_slots(a, threads));
+  const size_t slots = most_slots(a, threads);
   return slots * floats_of(a) * sizeof(float) + portable::kTempPadding;
 }
 

@@ -20,9 +20,7 @@ constexpr int kHeads = 4;
 // Scores of a head, filled up to whole registers.
 int64_t score_row(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; }
 
-size_t scratch_floats(int64_t heads, int64_t keys) {
-  return static_cast<size_t>((heads * score_row(keys) + 15) / 16 * 16);
-}
+size_t scratch_floats(int64_t heads, int64_t keys) { return (heads * score_row(keys) + 15) / 16 * 16; }
 
 // Heads [head, head + kCount): the products of their queries with each key.
 template <int kCount>

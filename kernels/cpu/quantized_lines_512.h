@@ -51,7 +51,7 @@ __attribute__((noinline)) void copy_columns(const QuantizedLines& lines, const Q
   for (int i = 0; i < kPixels; ++i, column += apart, to += kDepthwiseChannels / kPixels) {
     const bool inside = column >= 0 && column < lines.in;
     const uint8_t* from = inside ? line.row[row] + column * line.step[row] : lines.zeros;
-    __builtin_memcpy(to, from, static_cast<size_t>(lines.channels));
+    __builtin_memcpy(to, from, lines.channels);
   }
 }
 

@@ -84,7 +84,7 @@ struct Rounded {
     return all() <= most;
   }
   int64_t all() const { return floats * std::max(slots, 1); }
-  size_t bytes() const { return static_cast<size_t>(all()) * sizeof(float); }
+  size_t bytes() const { return all() * sizeof(float); }
 
  private:
   static int64_t whole(const PairJob& job) { return job.in_pixels() * job.pixel_pairs(); }
