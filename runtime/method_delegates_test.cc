@@ -170,7 +170,7 @@ TEST(MethodDelegates, TargetDeviceIsParsedStrictly) {
   EXPECT_EQ(
       said({"tpu:0"}),
       "methods[forward].delegates[0]: target_device \"tpu:0\" is not a device; expected one of the types cpu, cuda, "
-      "sim, all but cpu with an index from 0 to 127 as in cuda:0");
+      "vulkan, sim, all but cpu with an index from 0 to 127 as in cuda:0");
   EXPECT_NE(said({"cuda:300"}).find("is not a device"), std::string::npos);
   EXPECT_NE(said({""}).find("is not a device"), std::string::npos);
   EXPECT_EQ(said({"cuda:0", "cuda:1"}),
