@@ -1,6 +1,6 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
-#   berth_room(NAME [UNITY] [COLD] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
+#   berth_room(NAME [UNITY] [COLD | SMALL] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…] [EXCLUDE regex])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
 # the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
@@ -11,7 +11,7 @@
 # is linked object by object, nor for kernels, whose last bits are those of what the compiler sees at once.
 #
 # COLD: a release build makes the room with -O1, in two thirds of the time. For what takes no time worth speaking of when
-# a model is compiled or run; bench/two_builds.py tells.
+# a model is compiled or run; bench/two_builds.py tells. SMALL: with -Os, for much code of which each model needs little.
 
 find_package(Threads REQUIRED)
 
@@ -44,6 +44,7 @@ elseif(BERTH_SANITIZE STREQUAL "thread")
 endif()
 
 set(BERTH_COLD_OPTIONS $<$<CONFIG:Release>:-O1>)
+set(BERTH_SMALL_OPTIONS $<$<CONFIG:Release>:-Os>)
 
 if(BERTH_TESTS)
   enable_testing()
@@ -95,7 +96,7 @@ function(berth_unity target)
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "UNITY;COLD" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;COLD;SMALL" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARG_FOLDERS APPEND /*.cc OUTPUT_VARIABLE more_sources)
   list(TRANSFORM ARG_FOLDERS APPEND /*_test.cc OUTPUT_VARIABLE more_tests)
@@ -115,6 +116,9 @@ function(berth_room name)
   endif()
   if(ARG_COLD)
     target_compile_options(berth_${name} PRIVATE ${BERTH_COLD_OPTIONS})
+  endif()
+  if(ARG_SMALL)
+    target_compile_options(berth_${name} PRIVATE ${BERTH_SMALL_OPTIONS})
   endif()
   foreach(test IN LISTS tests)
     get_filename_component(stem ${test} NAME_WE)

@@ -107,8 +107,12 @@ constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_til
                              sliding_tile<kSize, kStride, 5, kPart>, sliding_tile<kSize, kStride, 6, kPart>,
                              sliding_tile<kSize, kStride, 7, kPart>}};
 
+// Each is a kilobyte of code and more for each instruction set: those before AVX2 do without.
+constexpr bool kSlides = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_SSE4;
+
 template <bool kPart>
 const Tiles& tiles_for(const DepthwiseJob& job) {
+  if constexpr (!kSlides) return kAny<kPart>;
   if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
   switch (job.kernel[1]) {
     case 5: return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
@@ -182,11 +186,13 @@ void run(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int
     const Strip strip = strip_of(job, index);
     for (int64_t done = 0; done < count; done += kLanes) {
       const Columns columns = {first + done, std::min(kLanes, count - done)};
-      if (columns.count < kLanes) {
-        run_columns<true>(job, strip, columns);
-      } else {
-        run_columns<false>(job, strip, columns);
+      if constexpr (kLanes > 1) {
+        if (columns.count < kLanes) {
+          run_columns<true>(job, strip, columns);
+          continue;
+        }
       }
+      run_columns<false>(job, strip, columns);
     }
   }
   if (!activates_later(job.activation.kind)) return;

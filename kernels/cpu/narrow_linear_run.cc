@@ -155,10 +155,15 @@ HWY_NOINLINE void add_columns(const Block& block, const Step& s) {
 
 template <int64_t kBits, bool kZeros, int kRows>
 HWY_INLINE void add_rows(const Block& block, Step step) {
-  // Their sums, a register of weights for each and a few numbers are all registers that there are.
-  constexpr int kVectors = HWY_TARGET == HWY_AVX3 || kRows <= 2 ? 4 : 2;
-  for (step.column = 0; step.column + kVectors * kLanes <= block.width; step.column += kVectors * kLanes) {
-    add_columns<kBits, kZeros, kRows, kVectors>(block, step);
+  // Their sums, a register of weights for each and a few numbers are all registers that there are. Processors without
+  // AVX2 do with less code.
+  constexpr bool kOld = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4;
+  constexpr int kVectors = kOld ? 1 : HWY_TARGET == HWY_AVX3 || kRows <= 2 ? 4 : 2;
+  step.column = 0;
+  if constexpr (kVectors > 1) {
+    for (; step.column + kVectors * kLanes <= block.width; step.column += kVectors * kLanes) {
+      add_columns<kBits, kZeros, kRows, kVectors>(block, step);
+    }
   }
   for (; step.column < block.width; step.column += kLanes) add_columns<kBits, kZeros, kRows, 1>(block, step);
 }
