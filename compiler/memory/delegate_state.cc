@@ -64,9 +64,8 @@ ValueId follow(const Method& method, const Graph& graph, const IdVector<ValueId,
 
 class PortFinder {
  public:
-  PortFinder(const Module& module, const Method& method, NodeId call, const MemoryOptions& options)
-      : module_(module),
-        method_(method),
+  PortFinder(const Method& method, NodeId call, const MemoryOptions& options)
+      : method_(method),
         call_(method.node(call)),
         in_body_(std::find(method.body.nodes.begin(), method.body.nodes.end(), call) != method.body.nodes.end()),
         options_(options),
@@ -135,7 +134,6 @@ class PortFinder {
     return false;
   }
 
-  const Module& module_;
   const Method& method_;
   const Node& call_;
   const bool in_body_;
@@ -173,7 +171,7 @@ std::vector<StatePort> find_state_ports(const Module& module, const Method& meth
   const ir::Delegate& delegate = module.delegates[id];
   if (delegate.payload.has_value()) return ports_of(delegate);
   if (!options.allows_in_place() || !runs_nested_programs(delegate.backend.c_str())) return {};
-  return PortFinder(module, method, call, options).run();
+  return PortFinder(method, call, options).run();
 }
 
 std::vector<StateLink> find_state_links(const Method& method, const std::vector<StatePort>& ports) {
