@@ -98,6 +98,12 @@ TEST_F(DataFilesTest, WhatDelegatesReadLiesThereToo) {
   EXPECT_NE(std::find_if(again->named_data.begin(), again->named_data.end(),
                          [](const ir::NamedData& one) { return one.key == "first.weight"; }),
             again->named_data.end());
+  std::filesystem::remove(in("model.ptd"));
+  const auto without = load_model(in("model.pte"), {});
+  ASSERT_FALSE(without.ok());
+  EXPECT_EQ(without.error().code, Error::kNotFound);
+  EXPECT_NE(without.error().text().find("\"first.weight\", which its delegates read, is neither"), std::string::npos)
+      << without.error().text();
 }
 
 TEST_F(DataFilesTest, TheLastRuleThatMatchesWins) {

@@ -3,14 +3,18 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <map>
+#include <string_view>
 
 #include "base/mapped_file.h"
 #include "compiler/check_delegates.h"
 #include "compiler/compile.h"
 #include "compiler/import/onnx/import_onnx.h"
 #include "compiler/import/pt2/import_pt2.h"
+#include "compiler/import/pte/external_data.h"
 #include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/text.h"
 #include "format/program_view.h"
 
 namespace berth {
@@ -44,6 +48,23 @@ Expected<ir::Module> load_text(const MappedFile& file, const ImportOptions& opti
   return ir::parse(text, file.path(), folder_of(file.path()), options.operators);
 }
 
+// What Berth's delegates read is in the module: from the program, or from a data file.
+Status check_delegates_data(const format::ProgramView& program, const ir::Module& module, const std::string& path) {
+  if (module.delegates.empty()) return Done{};
+  std::map<std::string_view, uint64_t> held;
+  for (const ir::NamedData& data : module.named_data) held[data.key] = data.blob.size();
+  for (const ExternalUse& use : external_uses(program)) {
+    const auto found = held.find(use.key);
+    if (found != held.end() && found->second >= use.bytes) continue;
+    return Failure{Error::kNotFound, path,
+                   ir::quoted(use.key) +
+                       ", which its delegates read, is neither in the program nor in a data file "
+                       "(--data), or is shorter than " +
+                       std::to_string(use.bytes) + " bytes"};
+  }
+  return Done{};
+}
+
 // What a program's delegates have for payloads goes into the new program as it is: damage to it is found here, where it
 // is still the file's.
 Expected<ir::Module> load_program(const MappedFile& file, const ImportOptions& options) {
@@ -53,6 +74,7 @@ Expected<ir::Module> load_program(const MappedFile& file, const ImportOptions& o
   const Error error = format::ProgramView::open(file.bytes(), &view, &report);
   if (error != Error::kOk) return Failure{error, report.place, report.message};
   BERTH_TRY(check_payloads(view));
+  BERTH_TRY(check_delegates_data(view, module, file.path()));
   return module;
 }
 

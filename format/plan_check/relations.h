@@ -19,6 +19,7 @@ bool sort_relations(PlanGraph* graph);
 /// ends.
 template <typename Visit>
 bool for_each_relation(PlanGraph& graph, int32_t value, Visit&& visit) {
+  if (graph.relations.empty()) return true;  // the file may have none, and then no list of them
   const auto& all = *graph.meta->relations();
   const Span<const uint32_t> sorted(graph.relations.data(), graph.relations.size());
   const uint32_t* const end = sorted.end();
