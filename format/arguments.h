@@ -284,7 +284,7 @@ namespace quantized_conv_out { enum : size_t { input, input_scale, input_zero_po
 namespace fused_narrow_linear_out { enum : size_t { input, weight, scales, zero_points, bias, residual, bits, block,
     activation, alpha, beta, packing }; }
 namespace dynamic_quantize_out { enum : size_t { input }; }
-namespace grouped_attention_out { enum : size_t { query, key, value, mask, last, before, scale }; }
+namespace grouped_attention_out { enum : size_t { query, key, value, mask, last, before, scale, guarded }; }
 
 // clang-format on
 }  // namespace berth::arg

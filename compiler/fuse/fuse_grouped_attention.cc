@@ -22,6 +22,7 @@ struct GroupedMatch {
   Dim groups = 1, size = 1, value_size = 1;
   ValueId query, key, value;  // [batch * heads, queries, size], and the caches through views
   double scale = 1;
+  bool guarded = false;
   ValueId mask;
   KeyLimits limits;
 };
@@ -171,9 +172,8 @@ bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
 
 Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* match, bool* is_candidate) {
   *is_candidate = false;
-  bool guarded = false;
   const ValueId shares = through_views(context, value_argument(weighted, 0));
-  const Node* softmax = under_guard(context, context.maker(shares), &guarded);
+  const Node* softmax = under_guard(context, context.maker(shares), &match->guarded);
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
   const ir::TensorType& type = context.type(softmax->results[0]);
@@ -189,7 +189,7 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   if (!match->batch.is_constant() || !match->heads.is_constant()) return Reason::kOrder;
   const Dim all(match->batch.value * match->heads.value);
   if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != 1) return Reason::kReadElsewhere;
-  const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), guarded ? 2 : 1, match);
+  const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), match->guarded ? 2 : 1, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
   if (context.type(scores->results[0]).shape != std::vector<Dim>{all, match->queries, match->keys})
     return Reason::kOrder;
@@ -241,8 +241,9 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
   BERTH_ASSIGN_OR_RETURN(const Argument before, of_queries(context, build, match, match.limits.before, source));
   Argument mask;
   if (match.mask.valid()) mask = match.mask;
-  BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::grouped_attention_out,
-                                                       {query, key, value, mask, last, before, match.scale}, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                         build.one(OpId::grouped_attention_out,
+                                   {query, key, value, mask, last, before, match.scale, match.guarded}, source));
   context.replaced(context.node(id).results[0], made);
   BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
   return result == made ? passes::Action::replace(made) : context.replace(id, result);

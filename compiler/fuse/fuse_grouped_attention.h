@@ -4,7 +4,7 @@
 //     %s  = aten::bmm(%q, transpose(view(%k5)))
 //     %m  = aten::where(%positions <= %position, %s * scale, -inf)   [b, g * r, queries, n]
 //     %o  = aten::bmm(aten::_softmax(%m), view(expand(%values)))
-//          →   %o = view(berth::grouped_attention(%q, %keys, %values, none, last, before, scale))
+//          →   %o = view(berth::grouped_attention(%q, %keys, %values, none, last, before, scale, guarded))
 //
 // Keys and values are not repeated, and not turned. A mask that compares the keys' positions with one of each query
 // (`arange <= position`, `arange > position - window`, or a row of a triangle that the position picks) becomes the number

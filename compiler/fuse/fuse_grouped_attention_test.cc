@@ -56,7 +56,7 @@ TEST(FuseGroupedAttention, AComparisonWithPositionsIsALength) {
         fused(attention(kKeys, std::string("%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = ") + form));
     EXPECT_EQ(one.operators(), "aten::mul.Scalar berth::grouped_attention") << one.text;
     EXPECT_NE(call_of(one).find("none, %"), std::string::npos) << call_of(one);
-    EXPECT_NE(call_of(one).find(", none, 1.0)"), std::string::npos) << call_of(one);
+    EXPECT_NE(call_of(one).find(", none, 1.0, true)"), std::string::npos) << call_of(one);
     EXPECT_FALSE(one.says("mask-not-a-length"));
   }
 }
@@ -107,6 +107,16 @@ TEST(FuseGroupedAttention, OtherMasksStay) {
     %see: bool[1,1,2,6] = aten::bitwise_and.Tensor(%m, %le)
   )"));
   EXPECT_NE(call_of(both).find("%see, none, none"), std::string::npos) << call_of(both);
+}
+
+TEST(FuseGroupedAttention, RowsOfMinusInfinityGiveZerosOnlyWhereTheModelGuardsThem) {
+  std::string text = attention("", "%see: bool[1,1,2,6] = aten::logical_not(%m)");
+  EXPECT_NE(call_of(fused(text)).find("none, none, 1.0, true)"), std::string::npos);
+  const size_t guard = text.find("%a: f32");
+  text.erase(guard, text.find("%g3: f32") - guard);
+  text.replace(text.find("view_copy(%g,"), 13, "view_copy(%f,");
+  const Fused plain = fused(text);
+  EXPECT_NE(call_of(plain).find("none, none, 1.0, false)"), std::string::npos) << plain.text;
 }
 
 TEST(FuseGroupedAttention, ScoresWithOtherReadersStayWrittenOut) {

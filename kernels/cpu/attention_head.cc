@@ -284,7 +284,6 @@ void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, i
   Running running = {};
   std::fill(running.max, running.max + kAttentionRows, kMinusInfinity);
   int64_t keys = head.causal ? std::min(head.keys, row + rows) : head.keys;
-  const bool limited = head.last != nullptr || head.before != nullptr;
   if (head.last != nullptr) keys = std::min(limit(head, head.last[row + rows - 1]) + 1, head.keys);
   for (int64_t first = 0; first < keys; first += kAttentionKeys) {
     const Block block = {row, rows, first, std::min(kAttentionKeys, keys - first)};
@@ -295,8 +294,8 @@ void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, i
   const float* sums = layout.sums(head, scratch);
   for (int64_t i = 0; i < rows; ++i) {
     float* out = head.out + (row + i) * head.out_row;
-    if (limited && running.sum[i] == 0) {
-      std::fill_n(out, head.size, 0.0f);
+    if (running.sum[i] == 0) {
+      std::fill_n(out, head.size, head.hidden_result);
     } else {
       scale_row(sums + i * layout.value_columns, head.size, 1.0f / running.sum[i], out);
     }

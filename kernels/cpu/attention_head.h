@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace berth::cpu {
 
@@ -33,12 +34,14 @@ struct AttentionHead {
   float scale = 1;
   /// Query i sees keys 0 to i.
   bool causal = false;
-  /// Query i sees keys up to last[i] and after before[i], of those alone, and gives 0 where that is none; null: all.
+  /// Query i sees keys up to last[i] and after before[i], of those alone; null: all.
   /// REQUIRES: neither decreases from one query to the next; `causal` is not set.
   const int64_t* last = nullptr;
   const int64_t* before = nullptr;
   /// What these two call the first key.
   int64_t first_key = 0;
+  /// What a query gives that sees no key, or whose scores are all -infinity.
+  float hidden_result = std::numeric_limits<float>::quiet_NaN();
 };
 
 /// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers.

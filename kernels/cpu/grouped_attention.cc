@@ -48,6 +48,7 @@ GroupedRows rows_of(const GroupedAttention& a, int64_t batch, int64_t group, int
   rows.first = a.first_key(query);
   rows.end = a.end_key(query);
   rows.scale = a.scale;
+  rows.hidden_result = a.hidden_result();
   rows.mask_head = a.mask_stride[1];
   rows.mask_column = a.mask_stride[3];
   if (a.mask == nullptr) return rows;
@@ -88,6 +89,7 @@ AttentionHead head_of(const GroupedAttention& a, int64_t batch, int64_t index) {
   head.scale = a.scale;
   head.last = a.last;
   head.before = a.before;
+  head.hidden_result = a.hidden_result();
   head.mask_row = a.mask_stride[2];
   head.mask_column = a.mask_stride[3];
   if (a.mask == nullptr) return head;

@@ -1,5 +1,5 @@
 // Attention over a cache against its definition, in double. The fears: a head that reads another group's keys, keys that
-// a query must not see, limits beyond the cache, columns that do not fill a register, scratch that threads share.
+// a query must not see, limits beyond the cache, zeros for a query of nothing but -infinity whose softmax is NaN, columns that do not fill a register, scratch that threads share.
 #include "kernels/cpu/grouped_attention.h"
 
 #include <gtest/gtest.h>
@@ -26,6 +26,7 @@ struct Case {
   std::vector<int32_t> mask = {};
   DType mask_dtype = DType::kF32;
   int threads = 1;
+  bool guarded = true;
 };
 
 std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
@@ -67,8 +68,8 @@ struct Problem {
       weights[j] = sees(i, j) ? sum * scale + mask_at(b, h, i, j) : -INFINITY;
       most = std::max(most, weights[j]);
     }
+    if (most == -INFINITY) return std::vector<double>(c.value_size, c.guarded ? 0 : NAN);
     std::vector<double> out(c.value_size, 0);
-    if (most == -INFINITY) return out;
     double total = 0;
     for (double& w : weights) total += w = std::exp(w - most);
     for (int j = 0; j < c.keys; ++j) {
@@ -108,7 +109,13 @@ std::vector<double> rows_of(const Problem& p) {
 
 void expect_rows(const std::vector<double>& found, const std::vector<double>& wanted, const std::string& what) {
   ASSERT_EQ(found.size(), wanted.size());
-  for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 2e-5) << what << ", element " << i;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (std::isnan(wanted[i])) {
+      ASSERT_TRUE(std::isnan(found[i])) << what << ", element " << i << " is " << found[i];
+    } else {
+      ASSERT_NEAR(found[i], wanted[i], 2e-5) << what << ", element " << i;
+    }
+  }
 }
 
 void check(const Case& c, unsigned seed) {
@@ -140,7 +147,7 @@ void check(const Case& c, unsigned seed) {
     mask = Arg(Array(c.mask_dtype, c.mask, p.mask));
   }
   const Array out = f32({c.batch, c.heads, c.queries, c.value_size});
-  std::vector<Arg> args = {query, key, value, mask, limits_of(c.last), limits_of(c.before), p.scale, out};
+  std::vector<Arg> args = {query, key, value, mask, limits_of(c.last), limits_of(c.before), p.scale, c.guarded, out};
   const std::vector<double> wanted = rows_of(p);
   const auto run = [&](auto kernel, TempBytesFunction temp, const std::string& what) {
     out.set(std::vector<double>(out.values().size(), 99));
@@ -180,7 +187,10 @@ TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {
   c.size = c.value_size = 16;
   for (const double last : {0.0, 15.0, 16.0, 98.0, 99.0, 1e9, -1.0, -1e18}) {
     c.last = {last};
-    check(c, 3);
+    for (const bool guarded : {true, false}) {
+      c.guarded = guarded;
+      check(c, 3);
+    }
   }
 }
 
@@ -214,6 +224,27 @@ TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
   check(c, 8);
   for (double& last : c.last) last = -5;
   check(c, 9);
+  c.guarded = false;
+  check(c, 9);
+}
+
+// Scores of -infinity may come from the numbers alone, without a mask.
+TEST(GroupedAttention, InfiniteQueriesAreAsTheSoftmaxOfTheirScores) {
+  for (const int32_t queries : {2, 30}) {
+    for (const bool guarded : {true, false}) {
+      const Array query = f32({1, 2, queries, 1}, std::vector<double>(2 * queries, -INFINITY));
+      const Array ones = f32({1, 1, 20, 1}, std::vector<double>(20, 1));
+      const Array out = f32({1, 2, queries, 1});
+      std::vector<Arg> args = {query, ones, ones, nullptr, nullptr, nullptr, 1.0, guarded, out};
+      const auto expect_hidden = [&](auto kernel, const char* what) {
+        out.set(std::vector<double>(2 * queries, 99));
+        EXPECT_EQ(testing::run_with(kernel, args, 1, size_t{1} << 16).error, Error::kOk);
+        for (const double x : out.values()) EXPECT_TRUE(guarded ? x == 0 : std::isnan(x)) << what << ": " << x;
+      };
+      expect_hidden(portable::grouped_attention_out, "portable");
+      for_each_simd_target([&](const char* target) { expect_hidden(grouped_attention_out, target); });
+    }
+  }
 }
 
 TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
@@ -229,8 +260,10 @@ TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
       for (const DType dtype : {DType::kF32, DType::kBool}) {
         c.mask = mask;
         c.mask_dtype = dtype;
-        if (dtype == DType::kBool && mask.back() == 1) continue;  // rows that see nothing: as the softmax of -inf
-        check(c, 10);
+        for (const bool guarded : {true, false}) {
+          c.guarded = guarded;
+          check(c, 10);
+        }
       }
     }
   }
@@ -264,7 +297,7 @@ TEST(GroupedAttention, RandomShapesAgree) {
 TEST(GroupedAttention, WrongSizesAreRefused) {
   const Array out = f32({1, 4, 1, 8});
   const auto refused = [&](const Array& query, const Array& key, const Arg& last) {
-    std::vector<Arg> args = {query, key, key, nullptr, last, nullptr, 1.0, out};
+    std::vector<Arg> args = {query, key, key, nullptr, last, nullptr, 1.0, true, out};
     return testing::run_with(grouped_attention_out, args, 1, size_t{1} << 16).error;
   };
   const Array query = f32({1, 4, 1, 8});

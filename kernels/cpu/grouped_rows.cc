@@ -117,18 +117,24 @@ void multiply_rest(const GroupedRows& r, int64_t head, int64_t from, const float
   }
 }
 
+void fill_result(const GroupedRows& r, int64_t head) {
+  std::fill_n(r.out + head * r.out_head, r.value_size, r.hidden_result);
+}
+
 // Heads [head, head + kCount) with kCount <= kHeads.
 template <int kCount>
 HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
   constexpr int kVectors = kTileVectors;
   multiply_keys<kCount>(r, head, scores, row);
   float factors[kHeads];
+  bool hidden[kHeads];
   for (int64_t h = 0; h < kCount; ++h) {
     float* own = scores + (head + h) * row;
     mask_row(r, head + h, own);
     const float sum = soften(own, r.end - r.first);
     factors[h] = sum == 0 ? 0 : 1 / sum;
-    if (sum == 0) std::fill_n(own, r.end - r.first, 0.0f);
+    hidden[h] = sum == 0;
+    if (hidden[h]) std::fill_n(own, r.end - r.first, 0.0f);
   }
   int64_t e = 0;
   for (; e + kVectors * kLanes <= r.value_size; e += kVectors * kLanes) {
@@ -138,11 +144,14 @@ HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores
   for (int64_t h = 0; e < r.value_size && h < kCount; ++h) {
     multiply_rest(r, head + h, e, scores + (head + h) * row, factors[h]);
   }
+  for (int64_t h = 0; h < kCount; ++h) {
+    if (hidden[h]) fill_result(r, head + h);
+  }
 }
 
 void attend_rows(const GroupedRows& r, float* scratch) {
   if (r.end <= r.first) {
-    for (int64_t h = 0; h < r.heads; ++h) std::fill_n(r.out + h * r.out_head, r.value_size, 0.0f);
+    for (int64_t h = 0; h < r.heads; ++h) fill_result(r, h);
     return;
   }
   const int64_t row = score_row(r.end - r.first);

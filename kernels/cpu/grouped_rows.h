@@ -22,6 +22,7 @@ struct GroupedRows {
   int64_t heads = 0, size = 0, value_size = 0;
   int64_t first = 0, end = 0;  // the keys that the query sees
   float scale = 1;
+  float hidden_result = 0;  // of a query whose scores are all -infinity
 };
 
 /// Floats of scratch memory that one thread needs for at most `keys` keys, a multiple of 16.

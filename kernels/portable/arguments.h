@@ -2320,6 +2320,7 @@ struct grouped_attention_out : Arguments {
   const Tensor* last = next<const Tensor*>();
   const Tensor* before = next<const Tensor*>();
   double scale = next<double>();
+  bool guarded = next<bool>();
   Tensor& out = next<Tensor&>();
 };
 

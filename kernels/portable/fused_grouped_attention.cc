@@ -45,6 +45,7 @@ Error read_rows(KernelContext& context, const arguments::grouped_attention_out& 
   a->key = key.data<float>();
   a->value = value.data<float>();
   a->scale = static_cast<float>(args.scale);
+  a->guarded = args.guarded;
   return Error::kOk;
 }
 
@@ -87,6 +88,8 @@ int64_t GroupedAttention::end_key(int64_t i) const {
 int64_t GroupedAttention::first_key(int64_t i) const {
   return before == nullptr || before[i] < 0 ? 0 : std::min(before[i], keys - 1) + 1;
 }
+
+float GroupedAttention::hidden_result() const { return guarded ? 0 : std::numeric_limits<float>::quiet_NaN(); }
 
 float GroupedAttention::mask_at(int64_t b, int64_t head, int64_t i, int64_t j) const {
   if (mask == nullptr) return 0;
@@ -132,8 +135,9 @@ void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row,
     scores[j] = sum * a.scale + a.mask_at(batch, head, row, j);
     most = scores[j] > most || scores[j] != scores[j] ? scores[j] : most;
   }
-  for (int64_t e = 0; e < a.value_size; ++e) out[e] = 0;
-  if (most == kMinusInfinity) return;
+  const bool hidden = most == kMinusInfinity;
+  for (int64_t e = 0; e < a.value_size; ++e) out[e] = hidden ? a.hidden_result() : 0;
+  if (hidden) return;
   float total = 0;
   for (int64_t j = first; j < end; ++j) {
     scores[j] = math::exp(scores[j] - most);

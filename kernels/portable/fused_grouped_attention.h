@@ -4,7 +4,8 @@
 //
 // with g = h / (heads / groups): several heads of queries read one head of keys. Query i sees the keys j with
 // before[i] < j <= last[i], where these are given. Keys that no query sees are not read; one that only others see counts
-// with a weight of 0, like one that a mask hides. A query that sees none gives zeros.
+// with a weight of 0, like one that a mask hides. A query whose scores are all -infinity, or that sees no key, gives NaN,
+// as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it.
 #pragma once
 
 #include "kernels/portable/arguments.h"
@@ -24,12 +25,15 @@ struct GroupedAttention {
   const int64_t* before;  // the same
   int64_t batch, heads, groups, queries, keys, size, value_size;
   float scale;
+  bool guarded;
   int64_t mask_stride[4];  // of batch, head, query and key; 0 where it stretches
 
   int64_t heads_per_group() const { return heads / groups; }
   /// The keys [begin, end) that query `i` sees, those of the mask apart.
   int64_t first_key(int64_t i) const;
   int64_t end_key(int64_t i) const;
+  /// What a query gives whose scores are all -infinity.
+  float hidden_result() const;
   /// What is added to the score of a key: 0 or a number of the mask, -infinity where it hides the key.
   float mask_at(int64_t b, int64_t head, int64_t i, int64_t j) const;
 };
