@@ -348,7 +348,14 @@ BERTH_API int32_t berth_method_bind_input(berth_method* method, size_t index, co
  * that for a planned output. */
 BERTH_API int32_t berth_method_bind_output(berth_method* method, size_t index, const berth_array* array,
                                            berth_error* error);
-/* The memory of an arena that had none when the method was loaded; another one between two runs. */
+/* The bytes that each arena needs for inputs of these sizes, where arenas follow the sizes (docs/plan.md); elsewhere those
+ * that berth_program_arena() says. Nothing changes. `inputs` has an array for each input, of which `rank` and `sizes` alone
+ * are looked at: -1 for a size that is not known; of one that is not a tensor nothing is. `bytes` has room for an entry for
+ * each arena. BERTH_INVALID_ARGUMENT for sizes that the method does not take, and for other numbers of entries. */
+BERTH_API int32_t berth_method_planned_bytes(berth_method* method, const berth_array* inputs, size_t num_inputs,
+                                             uint64_t* bytes, size_t num_arenas, berth_error* error);
+/* The memory of an arena that had none when the method was loaded; another one between two runs. With arenas that follow
+ * the sizes, at least what berth_method_planned_bytes() says. */
 BERTH_API int32_t berth_method_set_arena(berth_method* method, size_t index, berth_block memory, berth_error* error);
 
 /* Runs the method and waits for its devices. After an error it can be run again. */
@@ -361,6 +368,22 @@ BERTH_API int32_t berth_method_end_run(berth_method* method, berth_error* error)
 /* An output of the last run: valid until the next, or until another method with the same arenas runs. A number or truth
  * value is an array of rank 0. BERTH_NOT_SUPPORTED for a text, a list or None. */
 BERTH_API int32_t berth_method_output(const berth_method* method, size_t index, berth_array* array, berth_error* error);
+
+/* States: tensors that keep their values from one run to the next, such as a language model's caches. Not those that
+ * backends keep in memory of their own. Saved and set again they continue where they were, in this process or another. */
+BERTH_API size_t berth_method_num_states(const berth_method* method);
+/* What a state is: `name` is that of the file, empty where it has none; `bytes` are what it takes. */
+BERTH_API int32_t berth_method_state(const berth_method* method, size_t index, berth_port* port, berth_error* error);
+/* The index of the state of this name, or of "state2" for state 2 if it has none; -1: there is none. */
+BERTH_API int64_t berth_method_find_state(const berth_method* method, const char* name);
+/* Copies a state to memory on the host: at least berth_port.bytes bytes, the elements in its dimension order.
+ * BERTH_INVALID_STATE while a run that berth_method_step() began is in progress. */
+BERTH_API int32_t berth_method_get_state(berth_method* method, size_t index, void* data, size_t bytes,
+                                         berth_error* error);
+/* Sets a state to an array on the host; the next run goes on from there, in all methods that share it.
+ * BERTH_INVALID_ARGUMENT for another type, rank, size or dimension order than the state's, or too few bytes. */
+BERTH_API int32_t berth_method_set_state(berth_method* method, size_t index, const berth_array* array,
+                                         berth_error* error);
 
 /* ---- Compiling, and looking into files: of these, a failed allocation may end the process -------------------------- */
 

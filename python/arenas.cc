@@ -58,7 +58,8 @@ HostArenas::View Arenas::view(const MethodMeta& meta) {
       continue;
     }
     const Borrowed& memory = given_[i];
-    if (memory.nbytes() < *bytes) {
+    // Where it follows the sizes, it may be large enough for those that will be given.
+    if (memory.nbytes() < *bytes && !meta.memory_planned_buffer_follows_sizes(i)) {
       raise(Error::kInvalidArgument, place,
             "needs " + std::to_string(*bytes) + " bytes, was given " + std::to_string(memory.nbytes()));
     }
@@ -66,7 +67,7 @@ HostArenas::View Arenas::view(const MethodMeta& meta) {
       raise(Error::kInvalidArgument, place,
             "begins at an address that is not a multiple of " + std::to_string(alignment));
     }
-    view.spans.push_back({memory.data(), static_cast<size_t>(*bytes)});
+    view.spans.push_back({memory.data(), static_cast<size_t>(std::min<uint64_t>(*bytes, memory.nbytes()))});
   }
   return view;
 }

@@ -40,29 +40,21 @@ std::vector<int64_t> wide(Span<const int32_t> sizes) { return {sizes.begin(), si
 
 }  // namespace
 
-/// Makes the method this thread's. REQUIRES the interpreter's lock, which is given up while another thread has it.
-class MethodObject::Turn {
- public:
-  explicit Turn(MethodObject& method) : method_(method) {
-    if (!method_.mutex_.try_lock()) {
-      if (method_.owner_ == std::this_thread::get_id()) {
-        raise(Error::kInvalidState, "method " + method_.name_, "is called while it runs on this thread");
-      }
-      const nb::gil_scoped_release unlocked;
-      method_.mutex_.lock();
+MethodObject::Turn::Turn(MethodObject& method) : method_(method) {
+  if (!method_.mutex_.try_lock()) {
+    if (method_.owner_ == std::this_thread::get_id()) {
+      raise(Error::kInvalidState, "method " + method_.name_, "is called while it runs on this thread");
     }
-    method_.owner_ = std::this_thread::get_id();
+    const nb::gil_scoped_release unlocked;
+    method_.mutex_.lock();
   }
-  ~Turn() {
-    method_.owner_ = std::thread::id();
-    method_.mutex_.unlock();
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  method_.owner_ = std::this_thread::get_id();
+}
 
- private:
-  MethodObject& method_;
-};
+MethodObject::Turn::~Turn() {
+  method_.owner_ = std::thread::id();
+  method_.mutex_.unlock();
+}
 
 std::unique_ptr<MethodObject> MethodObject::load(std::shared_ptr<LoadedProgram> program, std::shared_ptr<Arenas> arenas,
                                                  const MethodRequest& request) {
@@ -466,6 +458,13 @@ void add_method(nb::module_& module) {
              return nb::inst_ptr<MethodObject>(self)->record(self, args, kwargs);
            })
       .def("_bind", &MethodObject::bind)
+      .def("_planned_bytes", &MethodObject::planned_bytes)
+      .def("get_state", &MethodObject::get_state,
+           "Its states, such as a language model's caches: a dict of new arrays by name.")
+      .def("_set_state", &MethodObject::set_state)
+      .def_prop_ro("states", &MethodObject::states,
+                   "Its states, which keep their values from one call to the next: dicts with \"name\", \"dtype\", "
+                   "\"shape\", \"device\".")
       .def_prop_ro(
           "inputs", [](const MethodObject& method) { return method.ports("inputs"); },
           "Its inputs: dicts with \"name\", \"dtype\", \"shape\", \"device\", and \"dynamic\" where a size may differ.")

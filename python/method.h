@@ -43,6 +43,14 @@ class MethodObject {
   /// From now on inputs and outputs of these names are the caller's arrays; None ends that.
   void bind(const nanobind::dict& inputs, const nanobind::dict& outputs);
 
+  /// What each arena needs for inputs of these shapes, by name: sequences of sizes, None for one that is not known.
+  nanobind::list planned_bytes(const nanobind::dict& shapes);
+  /// The states by name, as new arrays; and set from arrays, all or none where one does not fit.
+  nanobind::dict get_state();
+  void set_state(const nanobind::dict& states);
+  /// The states as `inputs` has inputs.
+  nanobind::list states();
+
   const std::string& name() const { return name_; }
   int threads() const { return threads_; }
   nanobind::dict memory() const;
@@ -68,7 +76,17 @@ class MethodObject {
     bool is_bound = false;
     Borrowed bound;
   };
-  class Turn;
+  /// Makes the method this thread's. REQUIRES the interpreter's lock, which is given up while another thread has it.
+  class Turn {
+   public:
+    explicit Turn(MethodObject& method);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    MethodObject& method_;
+  };
 
   MethodObject() = default;
   void describe();
@@ -82,6 +100,9 @@ class MethodObject {
   nanobind::object tensor_result(nanobind::handle self, Output& output, const Tensor& tensor, NewArray* direct);
   void copy_out(const Tensor& tensor, uint8_t* to) const;
   void copy_to_bound(Output& output, const Tensor& tensor);
+  std::string state_name(size_t index) const;
+  void read_state(size_t index, const TensorInfo& info, uint8_t* to);
+  void write_state(size_t index, const TensorInfo& info, const Borrowed& array);
   std::string where(const char* what, const std::string& port) const;
 
   std::shared_ptr<LoadedProgram> program_;

@@ -93,6 +93,24 @@ class Method {
   /// these sizes (set_planned_buffer). MemoryAllocationFailed when an arena with fixed memory is too small.
   Error lay_out();
 
+  /// States: tensors that keep their values from one run to the next, such as a language model's caches. Not those that
+  /// backends keep in memory of their own (ExecuTorch's do). Each call walks the value table.
+  size_t num_states() const;
+  /// The name of a state in the file; empty where the file has none for it, as ExecuTorch's exporter leaves it; null when
+  /// there is no such state.
+  const char* state_name(size_t index) const;
+  /// The index of the state of this name, or of "state2" for state 2 if it has none. InvalidArgument when there is none.
+  Result<size_t> find_state(const char* name) const;
+  /// What it is; the spans live as long as the method. InvalidArgument when there is no such state.
+  Result<TensorInfo> state_tensor_meta(size_t index) const;
+  /// Copies a state to `data`, on the host, which has room for `bytes` bytes: the elements in the dimension order of its
+  /// TensorInfo. InvalidArgument: no such state, null, or fewer bytes than TensorInfo::nbytes. InvalidState: a run that
+  /// step() began is in progress. Also the errors of the device's copy.
+  Error get_state(size_t index, void* data, size_t bytes);
+  /// Sets a state to elements on the host, which lie as get_state() gives them; the next run goes on from there, in every
+  /// method that shares the state. InvalidArgument also for another element type or other sizes; then nothing has changed.
+  Error set_state(size_t index, const void* data, Span<const int32_t> sizes, DType dtype);
+
   /// Runs the method once, and waits for its devices. InvalidState when an input was never set, an output has no
   /// memory, or a run started by step() is in progress. An error of a kernel, delegate or device ends the run;
   /// execute() may be called again.

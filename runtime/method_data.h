@@ -99,6 +99,7 @@ enum ValueFlags : uint8_t {
   kMadeFirst = 4,    // writes all of it
   kGiven = 8,        // an input, a constant, or state with a name or an initial value
   kNamedFirst = 16,  // makes it a view of another tensor
+  kStateValue = 32,  // it got an initial value at load
 };
 
 struct MethodCounts {
@@ -218,6 +219,8 @@ void release(MethodData& data);
 Error upload(MethodData& data, Device device, void* target, const void* source, size_t bytes);
 Error upload_zeros(MethodData& data, Device device, void* target, size_t bytes);
 Error copy_within(MethodData& data, Device device, void* target, const void* source, size_t bytes);
+/// From `device`, also the host, to the host.
+Error download(MethodData& data, Device device, void* target, const void* source, size_t bytes);
 
 /// Allocates a method's arrays; without an allocator, only counts their bytes, starting at a multiple of 16.
 class Carver {

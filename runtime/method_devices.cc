@@ -1,6 +1,7 @@
 // A method's devices: finding them, their streams, checking arenas, and copies for loading and for inputs.
 
 #include <cinttypes>
+#include <cstring>
 
 #include "format/tensor_facts.h"
 #include "runtime/method_loader.h"
@@ -141,6 +142,17 @@ Error upload(MethodData& data, Device device, void* target, const void* source, 
   const DeviceUse* use = data.device_table().find(device);
   if (use == nullptr || use->allocator == nullptr) return Error::kNotFound;
   BERTH_RETURN_IF_ERROR(use->allocator->copy_host_to_device(target, source, bytes, device.index, use->stream));
+  return wait_for(*use);
+}
+
+Error download(MethodData& data, Device device, void* target, const void* source, size_t bytes) {
+  if (device.is_cpu()) {
+    std::memcpy(target, source, bytes);
+    return Error::kOk;
+  }
+  const DeviceUse* use = data.device_table().find(device);
+  if (use == nullptr || use->allocator == nullptr) return Error::kNotFound;
+  BERTH_RETURN_IF_ERROR(use->allocator->copy_device_to_host(target, source, bytes, device.index, use->stream));
   return wait_for(*use);
 }
 

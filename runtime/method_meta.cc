@@ -188,6 +188,14 @@ size_t MethodMeta::memory_planned_buffer_alignment(size_t index) const {
   return kArenaAlignment;
 }
 
+bool MethodMeta::memory_planned_buffer_follows_sizes(size_t index) const {
+  const auto* stacks = names_ == nullptr ? nullptr : names_->stacks();
+  for (flatbuffers::uoffset_t i = 0; i < length(stacks); ++i) {
+    if (stacks->Get(i)->memory_id() == index + 1) return true;
+  }
+  return false;
+}
+
 size_t MethodMeta::num_operators() const { return length(plan_->operators()); }
 
 size_t MethodMeta::num_instructions() const {

@@ -76,6 +76,9 @@ class MethodMeta {
   /// The required alignment of the arena's address: kArenaAlignment, or more if the file asks for it.
   size_t memory_planned_buffer_alignment(size_t index) const;
 
+  /// Whether the file says where the arena's tensors lie at other sizes than the largest (Method::planned_bytes).
+  bool memory_planned_buffer_follows_sizes(size_t index) const;
+
   size_t num_operators() const;
   size_t num_instructions() const;
   size_t num_delegates() const;

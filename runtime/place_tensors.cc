@@ -135,15 +135,17 @@ Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor&
                                void* memory) {
   const Device device = devices_(format::tensor_device(tensor));
   const size_t bytes = static_cast<size_t>(nbytes);
-  if (format::storage_of(tensor) == Storage::kExternalState) {
-    FreeableBuffer source;
-    BERTH_RETURN_IF_ERROR(external(index, tensor, nbytes, &source));
-    return fill_state(data, index, device, memory, source.data(), bytes);
-  }
-  if (format::storage_of(tensor) == Storage::kPlanned) {
+  const Storage storage = format::storage_of(tensor);
+  if (storage == Storage::kPlanned) {
     const bool named =
         tensor.extra_tensor_info() != nullptr && text(tensor.extra_tensor_info()->fully_qualified_name())[0] != '\0';
     return named ? fill_state(data, index, device, memory, nullptr, bytes) : Error::kOk;
+  }
+  data.value_flags[index] |= kStateValue;
+  if (storage == Storage::kExternalState) {
+    FreeableBuffer source;
+    BERTH_RETURN_IF_ERROR(external(index, tensor, nbytes, &source));
+    return fill_state(data, index, device, memory, source.data(), bytes);
   }
   uint64_t source = 0;
   Error error = view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
@@ -161,6 +163,7 @@ Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor&
 // If `bytes` is null, fills with zeros.
 Error MethodLoader::fill_state(MethodData& data, size_t index, Device device, void* memory, const uint8_t* bytes,
                                size_t nbytes) {
+  data.value_flags[index] |= kStateValue;
   if (device.is_cpu()) {
     if (bytes != nullptr) {
       std::memcpy(memory, bytes, nbytes);

@@ -14,6 +14,7 @@
 #include "format/tensor_facts.h"
 #include "format/write/print_program.h"
 #include "runtime/method_meta.h"
+#include "tools/arenas_at_sizes.h"
 #include "tools/data_files.h"
 #include "tools/etdump.h"
 #include "tools/input_shapes.h"
@@ -145,14 +146,6 @@ Json copies_json(const fb::ExecutionPlan& method) {
   return list;
 }
 
-// Whether tensors of the arena lie elsewhere at other sizes.
-bool follows_sizes(const fb::MethodMeta* names, size_t arena) {
-  for (uint32_t i = 0; names != nullptr && i < format::length(names->stacks()); ++i) {
-    if (names->stacks()->Get(i)->memory_id() == arena + 1) return true;
-  }
-  return false;
-}
-
 Json method_json(const ProgramFile& program, size_t index) {
   const fb::ExecutionPlan& method = program.view.method(index);
   const MethodMeta meta(&method, method_names(program.view, index), DeviceMap());
@@ -166,7 +159,7 @@ Json method_json(const ProgramFile& program, size_t index) {
     const auto device = meta.memory_planned_buffer_device(i);
     json["arenas"].push_back(
         {{"id", i + 1}, {"device", device_name(device.ok() ? *device : Device())}, {"bytes", bytes.ok() ? *bytes : 0}});
-    if (follows_sizes(names, i)) json["arenas"].back()["follows_sizes"] = true;
+    if (meta.memory_planned_buffer_follows_sizes(i)) json["arenas"].back()["follows_sizes"] = true;
     if (names == nullptr || names->arenas() == nullptr) continue;
     for (const fb::ArenaPlan* arena : *names->arenas()) {
       if (arena->memory_id() != i + 1 || arena->bank() == nullptr) continue;
@@ -207,7 +200,11 @@ void print_method(const Json& method, std::string& text) {
     const int64_t bytes = arena["bytes"].get<int64_t>();
     std::string bank = arena.contains("bank") ? ", bank " + arena["bank"].get<std::string>() : "";
     if (arena.contains("capacity")) bank += " of " + bytes_text(arena["capacity"].get<int64_t>());
-    const char* const follows = arena.contains("follows_sizes") ? " at most, follows the sizes" : "";
+    std::string follows = arena.contains("follows_sizes") ? " at most, follows the sizes" : "";
+    if (arena.contains("bytes_at_sizes")) {
+      const int64_t needed = arena["bytes_at_sizes"].get<int64_t>();
+      follows += fmt::format("; at the sizes given {} bytes ({})", needed, bytes_text(needed));
+    }
     text += fmt::format("  arena   {} on {}{}: {} bytes ({}){}\n", arena["id"].get<int>(),
                         arena["device"].get<std::string>(), bank, bytes, bytes_text(bytes), follows);
   }
@@ -336,6 +333,9 @@ Expected<std::string> inspect_program(const InspectOptions& options, const std::
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
   add_memory_needed(options.file, plugins, json["methods"]);
+  if (!options.shapes.empty()) {
+    BERTH_TRY(add_bytes_at_sizes(options.file, options.data, plugins, options.shapes, json["methods"]));
+  }
   json["external"] = external_json(program);
   const std::string details = details_of(options, program);
   if (options.json) {

@@ -65,7 +65,8 @@ class Program:
         threads   that run it, the calling one included
         copy      False: results are read-only views of the method's memory, valid until its next run
         arenas    memory for its arenas: a berth.Arenas, which several methods may share, or a list of writable arrays, one
-                  for each arena, None for those that Berth takes
+                  for each arena, None for those that Berth takes. One that follows the sizes may be smaller than the
+                  program says, as large as Method.planned_bytes() says for the sizes to come
         resident  True: moves work from the first run to here, such as the pages of memory
 
         Returns a berth.Method. Raises berth.Error: NotFoundError for a device or backend that this machine does not have.
@@ -147,6 +148,21 @@ def _profile(self, *args, runs=10, **kwargs):
     return Profile([self._record(*args, **kwargs)[1] for _ in range(max(1, int(runs)))])
 
 
+def _planned_bytes(self, shapes=None):
+    """The bytes that each arena needs for inputs of these shapes, a list; nothing changes.
+
+    shapes   by name, {"x": (1, 3, 320, 320)}; None for a size that is not known. Inputs may be left out: then their sizes
+             follow from the others, or count as the largest. Arenas that do not follow the sizes always need as much.
+    """
+    return self._planned_bytes(dict(shapes or {}))
+
+
+def _set_state(self, states):
+    """Sets states from arrays by name, as get_state() gives them; those that are not named stay. The next call goes on
+    from there, in every method that shares them. If one does not fit, nothing changes."""
+    self._set_state(dict(states))
+
+
 def _repr(self):
     def text(ports):
         return ", ".join(f"{p['name']}: {p['dtype']}[{'x'.join(map(str, p.get('shape', ())))}]" for p in ports)
@@ -155,7 +171,9 @@ def _repr(self):
 
 
 Method.bind = _bind
+Method.planned_bytes = _planned_bytes
 Method.profile = _profile
+Method.set_state = _set_state
 Method.__repr__ = _repr
 
 

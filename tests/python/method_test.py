@@ -329,6 +329,87 @@ class Memory(unittest.TestCase):
             np.testing.assert_array_equal(push(ones)[0], ones * k)
             np.testing.assert_array_equal(look()[0], -ones * k)
 
+    def test_states_are_saved_and_set_again(self):
+        program = berth.compile(models.COUNTER)
+        push = program.method("push")
+        shape = {"name": "sum", "dtype": "f32", "shape": [4], "device": "cpu"}
+        self.assertEqual(push.states, [shape])
+        push(np.array([1, 2, 3, 4], np.float32))
+        saved = push.get_state()
+        np.testing.assert_array_equal(saved["sum"], [1, 2, 3, 4])
+        push(np.ones(4, np.float32))
+        np.testing.assert_array_equal(saved["sum"], [1, 2, 3, 4], "an array of its own")
+        other = program.method("push")
+        other.set_state(saved)
+        np.testing.assert_array_equal(other(np.ones(4, np.float32))[0], [2, 3, 4, 5])
+        other.set_state({"sum": np.arange(8, dtype=np.float32)[::2]})
+        np.testing.assert_array_equal(other.get_state()["sum"], [0, 2, 4, 6])
+        other.set_state({})
+        np.testing.assert_array_equal(other.get_state()["sum"], [0, 2, 4, 6])
+        self.assertEqual(load(models.ADD).get_state(), {})
+
+    def test_states_on_a_device_in_another_order_and_on_the_host_are_alike(self):
+        model = b"""
+        state @seen: f32[1,2,3,4]
+        method forward(%x: f32[1,2,3,4]) {
+          %old: f32[1,2,3,4] = berth::state_read() @seen
+          %new: f32[1,2,3,4] = aten::add.Tensor(%old, %x)
+          berth::state_write(%new) @seen
+          return %new
+        }
+        """
+        x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+        for target in ("portable", "cpu", "sim:0"):
+            method = load(model, target=target)
+            method(x)
+            saved = method.get_state()
+            np.testing.assert_array_equal(saved["seen"], x, target)
+            method(x)
+            method.set_state(saved)
+            np.testing.assert_array_equal(method(x)[0], 2 * x, target)
+
+    def test_refuses_states_that_do_not_fit_and_changes_nothing(self):
+        model = models.COUNTER.replace(b"state @sum: f32[4]", b"state @sum: f32[4]\nstate @more: f32[4]").replace(
+            b"berth::state_write(%new) @sum", b"berth::state_write(%new) @sum\nberth::state_write(%new) @more")
+        push = berth.compile(model).method("push")
+        ones = np.ones(4, np.float32)
+        push(ones)
+        for kind, words, states in (
+            (ValueError, r"state sum: is f32\[4\], was given f32\[5\]", {"more": ones * 7, "sum": np.ones(5, np.float32)}),
+            (TypeError, r"state sum: is f32\[4\], was given f64\[4\]", {"more": ones * 7, "sum": np.ones(4)}),
+            (ValueError, "has no state none; there are: ", {"more": ones * 7, "none": ones}),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                push.set_state(states)
+            self.assertTrue(all((state == 1).all() for state in push.get_state().values()), words)
+
+    def test_arenas_need_what_the_shapes_need(self):
+        program = berth.compile(models.DYNAMIC)
+        method = program.method()
+        (most,) = method.planned_bytes()
+        self.assertEqual(most, program.arenas[0]["bytes"])
+        (few,) = method.planned_bytes({"x": (2, 3)})
+        self.assertLess(few, most / 3)
+        self.assertEqual(method.planned_bytes({"x": [None, 3]}), [most])
+        self.assertEqual(method.planned_bytes({"x": [np.int64(2), 3]}), [few])
+        memory = np.zeros(few + 64, np.uint8)
+        memory = memory[-memory.ctypes.data % 64 :][:few]
+        small = program.method(arenas=[memory])
+        x = np.ones((2, 3), np.float32)
+        np.testing.assert_array_equal(small(x)[0], x)
+        with self.assertRaisesRegex(MemoryError, "n up to 2 fits"):
+            small(np.ones((3, 3), np.float32))
+        for kind, words, shapes in (
+            (ValueError, "is between 1 and 8, found 9", {"x": (9, 3)}),
+            (ValueError, "no size -1", {"x": (-1, 3)}),
+            (ValueError, "dimensions", {"x": (2,)}),
+            (TypeError, "expected a shape such as", {"x": "2x3"}),
+            (TypeError, "integers or None", {"x": (2.5, 3)}),
+            (TypeError, "no input y; there are: x", {"y": (2, 3)}),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                method.planned_bytes(shapes)
+
     def test_100000_calls_leave_resident_memory_flat(self):
         def resident():
             with open("/proc/self/statm") as file:
