@@ -86,7 +86,11 @@ Error ask_delegate(MethodData& data, const Delegate& delegate) {
   }
   for (size_t i = 0; i < call.count; ++i) {
     StackedTensor* stacked = stacked_at(i);
-    if (stacked != nullptr) stacked->bytes = std::min(stacked->bound, std::max(stacked->bytes, data.call_bytes[i]));
+    if (stacked == nullptr || data.call_bytes[i] <= stacked->bytes) continue;
+    // A tensor's room is counted in its elements.
+    const uint64_t element = element_size(stacked->tensor->dtype());
+    const uint64_t elements = data.call_bytes[i] / element + (data.call_bytes[i] % element == 0 ? 0 : 1);
+    stacked->bytes = elements > stacked->bound / element ? stacked->bound : elements * element;
   }
   return Error::kOk;
 }
