@@ -117,6 +117,8 @@ class Sinker {
  private:
   bool is_from_constants(const Node& node) const {
     if (node.op->infer == nullptr || node.op->is_random() || !node.regions.empty()) return false;
+    // A size that it finds is known to all nodes behind it.
+    if (node.op->sized_by_contents) return false;
     bool any = false;
     bool all = true;
     for (const ir::Argument& argument : node.args) {

@@ -51,6 +51,20 @@ TEST(SinkConstants, PutsAWeightBeforeItsFirstReader) {
 
 TEST(SinkConstants, LeavesTheOrderWhereNothingIsKept) { EXPECT_EQ(sunk(kBefore, false), as_printed(kBefore)); }
 
+TEST(SinkConstants, LeavesWhatFindsASizeBeforeTheNodesThatTakeIt) {
+  const std::string text = R"(
+  symbol found in [0, 2]
+  const @q: i8[2] = dense<[0, 1]>
+  method f(%x: i64[1]) {
+    %q: i8[2] = const @q
+    %at: i64[found,1] = aten::nonzero(%q)
+    %count: i64[1] = aten::full([1], found, i64)
+    %y: i64[1] = aten::add.Tensor(%count, %x, 1)
+    return %y
+  })";
+  EXPECT_EQ(sunk(text), as_printed(text));
+}
+
 TEST(SinkConstants, KeepsWhatOutputsAloneRead) {
   const std::string text = std::string(kWeights) + R"(
   method f(%x: f32[2,2]) {
