@@ -417,6 +417,37 @@ class Conformer(nn.Module):
         return x
 
 
+class GruTagger(nn.Module):
+    """Two layers of GRU in both directions over words: tokens [1,64] -> [1,64,32]."""
+
+    def __init__(self, words=4096, width=128):
+        super().__init__()
+        self.words, self.out = nn.Embedding(words, width), nn.Linear(2 * width, 32)
+        self.gru = nn.GRU(width, width, 2, batch_first=True, bidirectional=True)
+
+    def forward(self, tokens):
+        return self.out(self.gru(self.words(tokens))[0])
+
+
+class ConvMixer(nn.Module):
+    """Depthwise convolutions of 9x9 taps beside 1x1, each with its norm: [1,3,224,224] -> [1,1000]."""
+
+    def __init__(self, width=256, depth=8, taps=9, patch=14):
+        super().__init__()
+        def after(convolution):
+            return nn.Sequential(convolution, nn.GELU(), nn.BatchNorm2d(width))
+        self.stem = after(nn.Conv2d(3, width, patch, patch))
+        self.layers = nn.ModuleList(nn.ModuleList([after(nn.Conv2d(width, width, taps, padding="same", groups=width)),
+                                                   after(nn.Conv2d(width, width, 1))]) for _ in range(depth))
+        self.head = nn.Linear(width, 1000)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for over_places, over_channels in self.layers:
+            x = over_channels(x + over_places(x))
+        return self.head(x.mean((2, 3)))
+
+
 class OnlyOut(nn.Module):
     """A torchvision segmentation model without the name of its result."""
 
@@ -456,6 +487,8 @@ MODELS = {
     "large_kernels": lambda: (LargeKernels(), picture(128)),
     "denoiser": lambda: (Denoiser(), (torch.randn(1, 4, 32, 32), torch.tensor([37.]))),
     "segmenter": lambda: (Segmenter(), picture(256)),
+    "gru_tagger": lambda: (GruTagger(), (torch.randint(0, 4096, (1, 64)),)),
+    "convmixer": lambda: (ConvMixer(), picture()),
 }
 
 

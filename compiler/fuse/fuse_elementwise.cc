@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "compiler/fuse/fuse_activations.h"
 #include "format/elementwise_code.h"
 
 namespace berth::fuse {
@@ -174,7 +175,7 @@ class Reader {
       return true;
     }
     if (node.is(OpId::clamp_out) || node.is(OpId::hardtanh_out)) return limits(node, after, chain, result);
-    return false;
+    return activation(node, after, chain, result);
   }
 
  private:
@@ -253,6 +254,20 @@ class Reader {
     }
     const Operand x = operand(node, 0, after, chain);
     *result = chain->step(Op::kClamp, x, chain->constant(bounds[0]), chain->constant(bounds[1]));
+    return true;
+  }
+
+  bool activation(const Node& node, size_t after, Chain* chain, Operand* result) const {
+    if (!node.is(OpId::gelu_out) && !node.is(OpId::leaky_relu_out) && !node.is(OpId::elu_out)) return false;
+    const auto found = activation_of(context_, node);
+    if (!found) return false;
+    const Operand x = operand(node, 0, after, chain);
+    if (node.is(OpId::gelu_out)) {
+      *result = chain->step(found->name == "gelu" ? Op::kGelu : Op::kGeluTanh, x);
+    } else {
+      const Op op = node.is(OpId::elu_out) ? Op::kElu : Op::kLeakyRelu;
+      *result = chain->step(op, x, chain->constant(found->alpha));
+    }
     return true;
   }
 

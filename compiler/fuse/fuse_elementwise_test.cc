@@ -118,6 +118,20 @@ TEST(FuseElementwise, BytesThatSeveralReadAreMadeOnce) {
   EXPECT_EQ(count_of(four.text, "u8[2,8,5] = berth::elementwise"), 1u) << four.text;
 }
 
+TEST(FuseElementwise, ActivationsBetweenBytesAreInTheLoop) {
+  for (const char* activation :
+       {R"(%r: f32[2,8,5] = aten::gelu(%x, "none"))", R"(%r: f32[2,8,5] = aten::gelu(%x, "tanh"))",
+        "%r: f32[2,8,5] = aten::leaky_relu(%x, 0.25)", "%r: f32[2,8,5] = aten::elu(%x, 0.5, 1, 1)"}) {
+    const Fused one =
+        fused(method("%q: u8[2,8,5]", dequantised("q", "x") + activation + quantised("r", "out") + "\nreturn %out"));
+    EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+  }
+  const Fused scaled =
+      fused(method("%q: u8[2,8,5]", dequantised("q", "x") + "%r: f32[2,8,5] = aten::elu(%x, 0.5, 2, 1)" +
+                                        quantised("r", "out") + "\nreturn %out"));
+  EXPECT_EQ(count_of(scaled.text, "aten::elu"), 1u) << scaled.text;
+}
+
 TEST(FuseElementwise, OperatorsOfQuantisationAreLoopsToo) {
   const Fused one = fused(method("%q: i8[2,8,5]", R"(
     %x: f32[2,8,5] = quantized_decomposed::dequantize_per_tensor(%q, 0.1, -3, -128, 127, i8, none)

@@ -150,10 +150,10 @@ void add_to(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& b
 // The upper bit of a byte says which half of the table it reads; a permutation ignores it.
 __attribute__((target("avx512vbmi"))) void permute_bytes(const uint8_t* table, const uint8_t* in, int64_t n,
                                                          uint8_t* out) {
-  const __m512i part0 = _mm512_loadu_si512(table);
-  const __m512i part1 = _mm512_loadu_si512(table + 64);
-  const __m512i part2 = _mm512_loadu_si512(table + 128);
-  const __m512i part3 = _mm512_loadu_si512(table + 192);
+  const __m512i part0 = _mm512_load_si512(table);
+  const __m512i part1 = _mm512_load_si512(table + 64);
+  const __m512i part2 = _mm512_load_si512(table + 128);
+  const __m512i part3 = _mm512_load_si512(table + 192);
   for (int64_t i = 0; i < n; i += 64) {
     const __mmask64 here = n - i < 64 ? (__mmask64{1} << (n - i)) - 1 : ~__mmask64{0};
     const __m512i at = _mm512_maskz_loadu_epi8(here, in + i);
@@ -161,6 +161,43 @@ __attribute__((target("avx512vbmi"))) void permute_bytes(const uint8_t* table, c
     const __m512i high = _mm512_permutex2var_epi8(part2, at, part3);
     _mm512_mask_storeu_epi8(out + i, here, _mm512_mask_blend_epi8(_mm512_movepi8_mask(at), low, high));
   }
+}
+
+// Each of a number's four bytes has a table of its own. 64 bytes are brought into the order in which interleaving leaves
+// the numbers in theirs.
+__attribute__((target("avx512vbmi"))) int64_t permute_numbers(const NumberTable& table, const uint8_t* in, int64_t n,
+                                                              float* out) {
+  __m512i part[4][4];
+#pragma GCC unroll 4
+  for (int plane = 0; plane < 4; ++plane) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) part[plane][k] = _mm512_load_si512(table.plane[plane] + 64 * k);
+  }
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    const __m512i at = _mm512_permutexvar_epi32(order, _mm512_loadu_si512(in + i));
+    const __mmask64 upper = _mm512_movepi8_mask(at);
+    __m512i byte[4];
+#pragma GCC unroll 4
+    for (int plane = 0; plane < 4; ++plane) {
+      const __m512i low = _mm512_permutex2var_epi8(part[plane][0], at, part[plane][1]);
+      const __m512i high = _mm512_permutex2var_epi8(part[plane][2], at, part[plane][3]);
+      byte[plane] = _mm512_mask_blend_epi8(upper, low, high);
+    }
+    const __m512i low01 = _mm512_unpacklo_epi8(byte[0], byte[1]), low23 = _mm512_unpacklo_epi8(byte[2], byte[3]);
+    const __m512i high01 = _mm512_unpackhi_epi8(byte[0], byte[1]), high23 = _mm512_unpackhi_epi8(byte[2], byte[3]);
+    _mm512_storeu_si512(out + i, _mm512_unpacklo_epi16(low01, low23));
+    _mm512_storeu_si512(out + i + 16, _mm512_unpackhi_epi16(low01, low23));
+    _mm512_storeu_si512(out + i + 32, _mm512_unpacklo_epi16(high01, high23));
+    _mm512_storeu_si512(out + i + 48, _mm512_unpackhi_epi16(high01, high23));
+  }
+  return i;
+}
+
+bool permutes() {
+  static const bool has = __builtin_cpu_supports("avx512vbmi") != 0;
+  return has;
 }
 #endif
 
@@ -182,12 +219,19 @@ void add_run(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& 
   add_to(a, b, n, by, static_cast<int8_t*>(out));
 }
 
-void look_up_run(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
+void look_up_run(const ByteTable& table, const uint8_t* in, int64_t n, uint8_t* out) {
 #if HWY_TARGET == HWY_AVX3
-  static const bool permutes = __builtin_cpu_supports("avx512vbmi") != 0;
-  if (permutes) return permute_bytes(table, in, n, out);
+  if (permutes()) return permute_bytes(table.byte, in, n, out);
 #endif
-  for (int64_t i = 0; i < n; ++i) out[i] = table[in[i]];
+  for (int64_t i = 0; i < n; ++i) out[i] = table.byte[in[i]];
+}
+
+void look_up_number_run(const NumberTable& table, const uint8_t* in, int64_t n, float* out) {
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX3
+  if (permutes()) i = permute_numbers(table, in, n, out);
+#endif
+  for (; i < n; ++i) out[i] = table.number[in[i]];
 }
 
 }  // namespace HWY_NAMESPACE
@@ -201,6 +245,7 @@ HWY_EXPORT(dequantise_run);
 HWY_EXPORT(quantise_run);
 HWY_EXPORT(add_run);
 HWY_EXPORT(look_up_run);
+HWY_EXPORT(look_up_number_run);
 
 void dequantise_elements(DType from, const void* in, int64_t n, const Dequantising& by, float* out) {
   HWY_DYNAMIC_DISPATCH(dequantise_run)(from, in, n, by, out);
@@ -214,8 +259,12 @@ void add_bytes(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising
   HWY_DYNAMIC_DISPATCH(add_run)(a, b, n, by, to, out);
 }
 
-void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
+void look_up_bytes(const ByteTable& table, const uint8_t* in, int64_t n, uint8_t* out) {
   HWY_DYNAMIC_DISPATCH(look_up_run)(table, in, n, out);
+}
+
+void look_up_numbers(const NumberTable& table, const uint8_t* in, int64_t n, float* out) {
+  HWY_DYNAMIC_DISPATCH(look_up_number_run)(table, in, n, out);
 }
 
 }  // namespace berth::cpu

@@ -43,7 +43,21 @@ struct ByteTerm {
 /// REQUIRES: as quantise_elements().
 void add_bytes(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out);
 
-/// out[i] = table[in[i]] for i in [0, n), of 256 bytes. `out` may be `in`.
-void look_up_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out);
+/// A byte for each byte.
+struct ByteTable {
+  alignas(64) uint8_t byte[256];
+};
+
+/// out[i] = table.byte[in[i]] for i in [0, n). `out` may be `in`.
+void look_up_bytes(const ByteTable& table, const uint8_t* in, int64_t n, uint8_t* out);
+
+/// A number for each byte, and the bytes of these numbers: first those that lie first.
+struct NumberTable {
+  alignas(64) float number[256];
+  alignas(64) uint8_t plane[4][256];
+};
+
+/// out[i] = table.number[in[i]] for i in [0, n).
+void look_up_numbers(const NumberTable& table, const uint8_t* in, int64_t n, float* out);
 
 }  // namespace berth::cpu

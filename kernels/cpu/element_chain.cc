@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/element_ends.h"
 #include "kernels/cpu/element_step.h"
+#include "kernels/portable/broadcast.h"
 #include "kernels/portable/convert.h"
 #include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/iterate.h"
@@ -17,8 +18,7 @@ using elementwise::Op;
 constexpr int64_t kRun = 512;
 // Steps on elements that are worth another thread: some microseconds.
 constexpr int64_t kGrainWork = 65536;
-// Elements of a chain of bytes that are worth a table, and another thread.
-constexpr int64_t kTableElements = 1024;
+// Bytes to look up that are worth another thread.
 constexpr int64_t kGrainBytes = 1 << 18;
 
 // The output's dimensions, outermost first, and how far each input goes in them.
@@ -173,6 +173,9 @@ class Runner {
 
   void convert(size_t k, const char* in, int64_t n, float* to) const {
     const DType type = memory_.type[k];
+    if (chain_.table[k] != nullptr) {
+      return look_up_numbers(*chain_.table[k], reinterpret_cast<const uint8_t*>(in), n, to);
+    }
     if (type == DType::kU8 || type == DType::kI8 || type == DType::kI32) {
       dequantise_elements(type, in, n, ends_.load[k], to);
     } else {
@@ -305,23 +308,6 @@ bool is_flat(const Chain& chain, const Space& space) {
 
 bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
-// A chain from one tensor of bytes to bytes, by a table.
-void look_up(KernelContext& context, const Chain& chain, const ChainEnds& ends, Tensor& out) {
-  uint8_t bytes[256];
-  alignas(64) uint8_t table[256];
-  for (int i = 0; i < 256; ++i) bytes[i] = static_cast<uint8_t>(i);
-  Memory memory(chain, out);
-  const auto* in = reinterpret_cast<const uint8_t*>(memory.input[0]);
-  auto* to = reinterpret_cast<uint8_t*>(memory.out);
-  memory.input[0] = reinterpret_cast<const char*>(bytes);
-  memory.out = reinterpret_cast<char*>(table);
-  const Space space = {2, {1, 256}, {{0, 1}}};
-  const Buffers buffers(chain, ends);
-  Runner(chain, ends, buffers, space, memory).run(0, 0);
-  context.parallel_for(out.numel(), kGrainBytes,
-                       [&](int64_t begin, int64_t end) { look_up_bytes(table, in + begin, end - begin, to + begin); });
-}
-
 // Both terms of a chain that adds two tensors of bytes and quantises the sum; false for any other.
 bool read_byte_sum(const Chain& chain, const ChainEnds& ends, ByteTerm (&terms)[2]) {
   if (!ends.quantises || ends.source < chain.inputs + chain.constants) return false;
@@ -334,7 +320,9 @@ bool read_byte_sum(const Chain& chain, const ChainEnds& ends, ByteTerm (&terms)[
   for (int k = 0; k < 2; ++k) {
     size_t operand = chain.step[sum].operand[k];
     if (operand >= first && ends.loaded[operand - first] != ChainEnds::kNone) operand = ends.loaded[operand - first];
-    if (operand >= chain.inputs || !is_byte(chain.input[operand]->dtype())) return false;
+    if (operand >= chain.inputs || !is_byte(chain.input[operand]->dtype()) || chain.table[operand] != nullptr) {
+      return false;
+    }
     const Dequantising& by = ends.load[operand];
     if (by.zero != std::nearbyint(by.zero) || std::fabs(by.zero) > kMostZero) return false;
     terms[k] = {static_cast<const uint8_t*>(chain.input[operand]->raw()), chain.input[operand]->dtype() == DType::kI8,
@@ -355,9 +343,14 @@ void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
     return context.parallel_for(
         out.numel(), grain, [&](int64_t begin, int64_t end) { run_element_sum(sum, begin, end, out.data<float>()); });
   }
+  if (chain.whole != nullptr && portable::same_layout(*chain.input[chain.whole_input], out)) {
+    const auto* const in = static_cast<const uint8_t*>(chain.input[chain.whole_input]->raw());
+    auto* const to = static_cast<uint8_t*>(out.raw());
+    return context.parallel_for(out.numel(), kGrainBytes, [&](int64_t begin, int64_t end) {
+      look_up_bytes(*chain.whole, in + begin, end - begin, to + begin);
+    });
+  }
   const ChainEnds ends(chain);
-  const bool bytes = chain.inputs == 1 && is_byte(chain.input[0]->dtype()) && is_byte(out.dtype());
-  if (flat && bytes && out.numel() >= kTableElements) return look_up(context, chain, ends, out);
   ByteTerm terms[2];
   if (flat && read_byte_sum(chain, ends, terms)) {
     auto* const to = static_cast<uint8_t*>(out.raw());

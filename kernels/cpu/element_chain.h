@@ -7,11 +7,12 @@
 // once for each plane; anything else is gathered.
 //
 // Inputs of other types become floats in a run of their own, and a result of bytes is stored from one; both do the
-// arithmetic of quantisation on their way (element_ends.h). A chain from one tensor of bytes to bytes is computed for
-// the 256 bytes that there are, and looked up.
+// arithmetic of quantisation on their way (element_ends.h). What one tensor of bytes alone decides is looked up
+// (element_table.h).
 #pragma once
 
 #include "format/elementwise_code.h"
+#include "kernels/cpu/element_bytes.h"
 #include "runtime/kernel.h"
 
 namespace berth::cpu {
@@ -25,7 +26,12 @@ struct ChainStep {
 /// REQUIRES: the bounds and operands are those of format/elementwise_code.h.
 struct Chain {
   size_t inputs = 0, constants = 0, steps = 0;
-  const Tensor* input[elementwise::kMaxInputs];
+  const Tensor* input[elementwise::kMaxInputs] = {};
+  /// What the bytes of an input stand for; null: what they are.
+  const NumberTable* table[elementwise::kMaxInputs] = {};
+  /// Where all of the chain depends on the bytes of one input, the result of each; else null.
+  const ByteTable* whole = nullptr;
+  size_t whole_input = 0;
   float constant[elementwise::kMaxConstants];
   ChainStep step[elementwise::kMaxSteps];
 };

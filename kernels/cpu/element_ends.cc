@@ -50,7 +50,7 @@ ChainEnds::ChainEnds(const Chain& chain) {
   source = chain.inputs + chain.constants + chain.steps - 1;
   find_store(chain);
   for (size_t k = 0; k < chain.inputs; ++k) {
-    if (is_whole_number(chain.input[k]->dtype())) find_load(chain, k);
+    if (is_whole_number(chain.input[k]->dtype()) && chain.table[k] == nullptr) find_load(chain, k);
   }
 }
 

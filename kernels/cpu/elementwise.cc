@@ -1,6 +1,6 @@
 #include "kernels/cpu/elementwise.h"
 
-#include "kernels/cpu/element_chain.h"
+#include "kernels/cpu/element_table.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -36,12 +36,22 @@ bool read_chain(const arguments::fused_elementwise_out& args, Chain* chain) {
   return true;
 }
 
-Error run(KernelContext& context, const Chain& chain, Tensor& out) {
-  BERTH_RETURN_IF_ERROR(portable::resize_broadcast(context, out, {chain.input, chain.inputs}));
-  for (size_t i = 0; i < chain.inputs; ++i) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *chain.input[i]));
+// `inputs` are the operator's: a chain may have others, or none of some of them.
+Error run(KernelContext& context, const Chain& chain, Span<const Tensor* const> inputs, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(portable::resize_broadcast(context, out, inputs));
+  for (const Tensor* input : inputs) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *input));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
   run_chain(context, chain, out);
   return Error::kOk;
+}
+
+// Whether these tensors are of the types that the tables were made for.
+bool fits(const TabledChain& tabled, TensorList inputs) {
+  if (inputs.size() != tabled.inputs) return false;
+  for (size_t k = 0; k < tabled.inputs; ++k) {
+    if (inputs[k].dtype() != tabled.type[k]) return false;
+  }
+  return true;
 }
 
 // An operator of two tensors. Where both have the output's layout the portable kernel is as fast.
@@ -59,7 +69,7 @@ Error run_binary(KernelContext& context, const Args& args, Op op,
   chain.input[0] = &a;
   chain.input[1] = &b;
   chain.step[0] = {op, {0, 1, 0}};
-  return run(context, chain, out);
+  return run(context, chain, {chain.input, chain.inputs}, out);
 }
 
 bool is_one(const EValue& scalar) { return scalar.is_scalar() && scalar.scalar_to<double>() == 1; }
@@ -67,13 +77,29 @@ bool is_one(const EValue& scalar) { return scalar.is_scalar() && scalar.scalar_t
 }  // namespace
 
 Error elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args) {
-  Chain chain;
+  const auto* const tabled = static_cast<const TabledChain*>(context.state());
   Tensor& out = args.out;
-  if (!read_chain(args, &chain) || out.dtype() != elementwise::result_type(chain.step[chain.steps - 1].op)) {
+  Chain chain;
+  const bool prepared = tabled != nullptr && fits(*tabled, args.inputs);
+  if (prepared) chain = tabled->chain;
+  if ((!prepared && !read_chain(args, &chain)) ||
+      out.dtype() != elementwise::result_type(chain.step[chain.steps - 1].op)) {
     return portable::fused_elementwise_out(context, args);
   }
-  return run(context, chain, out);
+  if (!prepared) return run(context, chain, {chain.input, chain.inputs}, out);
+  const Tensor* inputs[elementwise::kMaxInputs];
+  for (size_t k = 0; k < tabled->inputs; ++k) inputs[k] = &args.inputs[k];
+  for (size_t k = 0; k < chain.inputs; ++k) chain.input[k] = inputs[tabled->source[k]];
+  return run(context, chain, {inputs, tabled->inputs}, out);
 }
+
+Error elementwise_prepare(PrepareContext&, const arguments::fused_elementwise_out& args, void** state) {
+  Chain chain;
+  if (read_chain(args, &chain)) *state = make_tables(chain).release();
+  return Error::kOk;
+}
+
+void elementwise_release(void* state) { delete static_cast<TabledChain*>(state); }
 
 Error add_out(KernelContext& context, const arguments::add_out& args) {
   if (!is_one(args.alpha)) return portable::add_out(context, args);

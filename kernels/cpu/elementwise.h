@@ -9,6 +9,10 @@
 namespace berth::cpu {
 
 Error elementwise_out(KernelContext& context, const arguments::fused_elementwise_out& args);
+/// Computes tables of what single bytes become (element_table.h).
+Error elementwise_prepare(PrepareContext& context, const arguments::fused_elementwise_out& args, void** state);
+void elementwise_release(void* state);
+
 Error add_out(KernelContext& context, const arguments::add_out& args);
 Error sub_out(KernelContext& context, const arguments::sub_out& args);
 Error mul_out(KernelContext& context, const arguments::mul_out& args);

@@ -225,6 +225,7 @@ struct QuantisedChain {
 
 QuantisedChain quantised_chain(Random& random, size_t inputs, DType out) {
   QuantisedChain chain(inputs);
+  const Op unary[] = {Op::kRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kAbs, Op::kRound, Op::kSilu};
   std::vector<int64_t> numbers;
   for (size_t k = 0; k < inputs; ++k) {
     auto x = static_cast<int64_t>(k);
@@ -233,12 +234,14 @@ QuantisedChain quantised_chain(Random& random, size_t inputs, DType out) {
       const int64_t scale = chain.constant(0.003 * (1 + random.below(40)));
       x = random.below(2) == 0 ? chain.step(Op::kMul, x, scale) : chain.step(Op::kMul, scale, x);
     }
+    // What one tensor of bytes alone decides.
+    for (int s = random.below(3); s > 0; --s) x = chain.step(unary[random.below(8)], x);
     numbers.push_back(x);
   }
-  const Op unary[] = {Op::kRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kAbs, Op::kRound, Op::kSilu};
   const Op binary[] = {Op::kAdd, Op::kMul, Op::kMax, Op::kSub, Op::kDiv};
   int64_t y = numbers[0];
   for (size_t k = 1; k < inputs; ++k) y = chain.step(binary[random.below(5)], y, numbers[k]);
+  if (random.below(3) == 0) y = chain.step(Op::kAdd, y, chain.step(unary[random.below(8)], numbers[0]));
   const int steps = random.below(3);
   for (int s = 0; s < steps; ++s) y = chain.step(unary[random.below(8)], y);
   if (out == DType::kF32) {

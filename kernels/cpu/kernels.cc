@@ -54,7 +54,7 @@ KernelTable kernels() {
       entry<transpose_copy_out>(),
       entry<attention_out, attention_temp_bytes>(),
       entry<grouped_attention_out, grouped_attention_temp_bytes>(),
-      entry<elementwise_out>(),
+      prepared_entry<elementwise_out, nullptr, elementwise_prepare>(elementwise_release),
       entry<dynamic_quantize_out>(),
       entry<lstm_out, lstm_temp_bytes>(),
       entry<lstm_cell_out, portable::fused_lstm_cell_temp_bytes>(),

@@ -11,29 +11,38 @@ namespace {
 
 using portable::Convolution;
 
-// A tile of fewer rows than this waits for weights; then several lines of windows are brought together.
+// A tile of fewer rows than this waits for weights; then several lines of windows are brought together. To bring those of
+// a group takes longer than its products.
 constexpr int64_t kLeastPixels = 12;
+constexpr int64_t kLeastGroupPixels = 4;
 // Of the lines that are read at a time: most of a first-level cache.
 constexpr int64_t kBytes = 32 * 1024;
+
+bool has_tap_runs(const QuantizedJob& job) { return job.layout->groups != 1 || job.convolution->axis[2].dilation != 1; }
 
 }  // namespace
 
 bool QuantizedImage::fits(const QuantizedJob& job) {
-  if (job.convolution == nullptr || job.layout->groups != 1 || job.layout->depthwise) return false;
+  if (job.convolution == nullptr || job.layout->depthwise) return false;
   const Convolution::Axis &depth = job.convolution->axis[0], &down = job.convolution->axis[1],
                           &across = job.convolution->axis[2];
+  const bool taps = has_tap_runs(job);
+  const int64_t runs_of_row = taps ? across.kernel : 1;
+  const int64_t run = taps ? job.layout->channels() : job.layout->window_row();
   return depth.in == 1 && depth.out == 1 && depth.kernel == 1 && depth.padding == 0 && down.kernel <= kMostRuns &&
-         across.dilation == 1 && across.out >= kLeastPixels && job.layout->window_row() % kQuad == 0 &&
-         is_channels_last(*job.input);
+         runs_of_row <= kMostRuns && down.kernel * runs_of_row <= kMostRuns && run % kQuad == 0 &&
+         across.out >= (job.layout->groups == 1 ? kLeastPixels : kLeastGroupPixels) && is_channels_last(*job.input);
 }
 
 QuantizedImage::QuantizedImage(const QuantizedJob& job)
     : down_(job.convolution->axis[1]),
       across_(job.convolution->axis[2]),
+      tap_runs_(has_tap_runs(job)),
       channels_(job.layout->channels()),
-      run_bytes_(job.layout->window_row()),
-      columns_((across_.out - 1) * across_.stride + across_.kernel),
-      line_bytes_(align_up<int64_t>(columns_ * channels_ + run_bytes_ - across_.kernel * channels_, 64)) {
+      pixel_bytes_(job.layout->groups * channels_),
+      run_bytes_(tap_runs_ ? channels_ : job.layout->window_row()),
+      columns_((across_.out - 1) * across_.stride + (across_.kernel - 1) * across_.dilation + 1),
+      line_bytes_(align_up<int64_t>(columns_ * pixel_bytes_ + more_bytes(), 64)) {
   const int64_t more = std::max<int64_t>(0, kBytes / line_bytes_ - seen(1)) / down_.stride;
   const int64_t blocks = ceil_div(down_.out, std::min(down_.out, more + 1));
   lines_ = ceil_div(down_.out, blocks);
@@ -52,15 +61,15 @@ size_t QuantizedImage::bytes() const {
 void QuantizedImage::copy_line(const uint8_t* from, uint8_t zero, uint8_t* to) const {
   const int64_t left = std::min(across_.padding, columns_);
   const int64_t there = std::min(across_.in, columns_ - left);
-  std::memset(to, zero, left * channels_);
-  std::memcpy(to + left * channels_, from, there * channels_);
-  std::memset(to + (left + there) * channels_, zero, (columns_ - left - there) * channels_);
+  std::memset(to, zero, left * pixel_bytes_);
+  std::memcpy(to + left * pixel_bytes_, from, there * pixel_bytes_);
+  std::memset(to + (left + there) * pixel_bytes_, zero, (columns_ - left - there) * pixel_bytes_);
 }
 
 const uint8_t* const* QuantizedImage::bring(const QuantizedJob& job, int64_t first, int64_t count, uint8_t zero,
                                             uint8_t* memory) const {
-  const int64_t image_bytes = down_.in * across_.in * channels_;
-  const uint8_t* const image = job.input->data<uint8_t>() + first / down_.out * image_bytes;
+  const int64_t line = across_.in * pixel_bytes_;
+  const uint8_t* const image = job.input->data<uint8_t>() + first / down_.out * down_.in * line;
   auto** const lines = reinterpret_cast<const uint8_t**>(memory);
   uint8_t* to = memory + pointer_bytes();
   const uint8_t* zeros = nullptr;
@@ -68,14 +77,14 @@ const uint8_t* const* QuantizedImage::bring(const QuantizedJob& job, int64_t fir
     const int64_t y = first % down_.out * down_.stride - down_.padding + i;
     if (y < 0 || y >= down_.in) {
       if (zeros == nullptr) {
-        std::memset(to, zero, columns_ * channels_);
+        std::memset(to, zero, columns_ * pixel_bytes_);
         zeros = to;
         to += line_bytes_;
       }
       lines[i] = zeros;
       continue;
     }
-    lines[i] = image + y * across_.in * channels_;
+    lines[i] = image + y * line;
     if (!copies()) continue;
     copy_line(lines[i], zero, to);
     lines[i] = to;

@@ -94,22 +94,29 @@ class Run {
       row_blocks_ = ceil_div(rows_, block_rows_);
       block_rows_ = ceil_div(rows_, row_blocks_);
     }
-    const int64_t items = row_blocks_ * layout_.groups;
+    // Groups share the lines that are brought for them.
+    if (image_) block_groups_ = layout_.groups;
+    const int64_t items = row_blocks_ * group_blocks();
     const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, items);
-    const int64_t pairs = ceil_div<int64_t>(panels_, 2);
-    block_panels_ = 2 * ceil_div(pairs, std::min(pairs, wanted));
+    if (block_groups_ > 1) {
+      block_groups_ = ceil_div(layout_.groups, std::min(layout_.groups, wanted));
+      block_panels_ = panels_;
+    } else {
+      const int64_t pairs = ceil_div<int64_t>(panels_, 2);
+      block_panels_ = 2 * ceil_div(pairs, std::min(pairs, wanted));
+    }
     column_blocks_ = ceil_div(panels_, block_panels_);
   }
-  int64_t items() const { return layout_.groups * row_blocks_ * column_blocks_; }
+  int64_t items() const { return group_blocks() * row_blocks_ * column_blocks_; }
   int64_t rows() const { return rows_; }
 
   void run_item(const Slot& slot, int64_t item) const {
     const int64_t column_block = item % column_blocks_;
-    const int64_t group = item / column_blocks_ % layout_.groups;
-    const int64_t row_block = item / column_blocks_ / layout_.groups;
+    const int64_t group = item / column_blocks_ % group_blocks() * block_groups_;
+    const int64_t row_block = item / column_blocks_ / group_blocks();
     const int64_t begin = column_block * block_panels_;
     const int64_t end = std::min(begin + block_panels_, panels_);
-    if (image_) return run_lines(slot, row_block, begin, end);
+    if (image_) return run_lines(slot, row_block, group, begin, end);
     Rows rows;
     rows.first = row_block * block_rows_;
     rows.count = std::min(block_rows_, rows_ - rows.first);
@@ -127,13 +134,17 @@ class Run {
   // Some rows of the input: of each, runs of the depth.
   struct Rows {
     int64_t first = 0, count = 0;
-    const uint8_t* const* a = nullptr;  // where the runs of the first row begin, those `apart` pointers on
-    int64_t runs = 1, apart = 1, quads = 0;
+    // Lines, `apart` pointers from each other; of each, runs that begin `run_step` bytes after each other.
+    const uint8_t* const* a = nullptr;
+    int64_t lines = 1, apart = 1, runs = 1, run_step = 0, quads = 0;
+    int64_t offset = 0;  // from where a line begins
     int64_t step = 0;
     const int32_t* totals = nullptr;
   };
 
-  void run_lines(const Slot& slot, int64_t block, int64_t begin, int64_t end) const {
+  int64_t group_blocks() const { return ceil_div(layout_.groups, block_groups_); }
+
+  void run_lines(const Slot& slot, int64_t block, int64_t group, int64_t begin, int64_t end) const {
     const Convolution::Axis &down = job_.convolution->axis[1], &across = job_.convolution->axis[2];
     const int64_t most = image_->lines_at_once();
     const int64_t blocks = ceil_div(down.out, most);
@@ -143,18 +154,23 @@ class Run {
         image_->bring(job_, first, count, static_cast<uint8_t>(product_.input_zero[0]), slot.rows);
     Rows rows;
     rows.count = across.out;
-    rows.runs = image_->runs();
+    rows.lines = image_->rows();
     rows.apart = image_->dilation();
+    rows.runs = image_->runs_of_row();
+    rows.run_step = image_->run_step();
     rows.quads = image_->run_bytes() / kQuad;
     rows.step = image_->step();
-    for (int64_t panel = begin; panel < end;) {
-      const int64_t taken = panels_at_once(end - panel, rows.count);
-      for (int64_t i = 0; i < count; ++i) {
-        rows.first = (first + i) * across.out;
-        rows.a = lines + i * image_->stride();
-        run_panels(rows, 0, panel, taken);
+    for (int64_t last = std::min(group + block_groups_, layout_.groups); group < last; ++group) {
+      rows.offset = group * image_->group_bytes();
+      for (int64_t panel = begin; panel < end;) {
+        const int64_t taken = panels_at_once(end - panel, rows.count);
+        for (int64_t i = 0; i < count; ++i) {
+          rows.first = (first + i) * across.out;
+          rows.a = lines + i * image_->stride();
+          run_panels(rows, group, panel, taken);
+        }
+        panel += taken;
       }
-      panel += taken;
     }
   }
 
@@ -204,7 +220,7 @@ class Run {
     const uint8_t* a[QuantizedImage::kMostRuns];
     QuantizedTile tile;
     tile.a = a;
-    tile.runs = rows.runs;
+    tile.runs = rows.lines * rows.runs;
     tile.quads = rows.quads;
     tile.a_step = rows.step;
     tile.flip = flip_of(product_);
@@ -215,7 +231,11 @@ class Run {
     for (int64_t strip = 0, begin = 0, end = 0; strip < strips; begin = end) {
       // What all rows of a call have in common takes as long as some of them.
       for (int64_t last = std::min(strips, strip + strips_at_once_); strip < last; ++strip) {
-        for (int64_t run = 0; run < rows.runs; ++run) a[run] = rows.a[run * rows.apart] + end * rows.step;
+        const uint8_t** next = a;
+        for (int64_t line = 0; line < rows.lines; ++line) {
+          const uint8_t* const from = rows.a[line * rows.apart] + rows.offset + end * rows.step;
+          for (int64_t run = 0; run < rows.runs; ++run) *next++ = from + run * rows.run_step;
+        }
         tile.sums = sums + (end - begin) * panels * kPanelColumns;
         const int64_t height = least + (strip < longer ? 1 : 0);
         functions_.tile[panels][height](tile);
@@ -248,7 +268,7 @@ class Run {
   int64_t strips_at_once_;
   bool direct_;
   std::optional<QuantizedImage> image_;
-  int64_t block_rows_ = 1, row_blocks_ = 1, block_panels_ = 1, column_blocks_ = 1;
+  int64_t block_rows_ = 1, row_blocks_ = 1, block_groups_ = 1, block_panels_ = 1, column_blocks_ = 1;
 };
 
 int most_slots(int threads) { return std::clamp(threads, 1, portable::kMaxSlots); }
