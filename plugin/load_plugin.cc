@@ -220,13 +220,13 @@ Status Plugin::read_operators(const berth_plugin& plugin) {
   return Done{};
 }
 
-Expected<Plugin> Plugin::read(berth_plugin_entry entry, const std::string& place) {
+Expected<Plugin> Plugin::read(const Fill& fill, const std::string& place) {
   Plugin out;
   out.place_ = place;
   const berth_host host = {sizeof(berth_host), BERTH_PLUGIN_VERSION, BERTH_VERSION};
   berth_plugin plugin = {};
   plugin.size = sizeof plugin;
-  const int32_t code = call_plugin(&plugin.message, [&] { return entry(&host, &plugin); });
+  const int32_t code = call_plugin(&plugin.message, [&] { return fill(&host, &plugin); });
   if (code != BERTH_OK) {
     const std::string why = text_of(plugin.message);
     return Failure{plugin_error(code), "plug-in " + place,
@@ -267,6 +267,14 @@ Expected<const Plugin*> Plugin::adopt(berth_plugin_entry entry, const std::strin
     known = &all.plugins.back();
   }
   return known;
+}
+
+Expected<const Plugin*> Plugin::make(const Fill& fill, const std::string& place) {
+  BERTH_ASSIGN_OR_RETURN(Plugin plugin, read(fill, place));
+  Loaded& all = loaded();
+  const std::lock_guard lock(all.mutex);
+  all.plugins.push_back(std::move(plugin));
+  return &all.plugins.back();
 }
 
 Expected<const Plugin*> Plugin::open(const std::string& path) {

@@ -8,6 +8,7 @@
 // The parts of a plug-in that is linked into the application are the same: Plugin::adopt(berth_plugin_v1).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,11 @@ class Plugin {
   /// The same for a plug-in that is linked into the application. `place` is for messages.
   static Expected<const Plugin*> adopt(berth_plugin_entry entry, const std::string& place);
 
+  /// The same for parts that are made while the application runs, such as Python's: each call makes a plug-in, which
+  /// stays until the process ends. `fill` does what an entry point does, and is called once.
+  using Fill = std::function<int32_t(const berth_host* host, berth_plugin* plugin)>;
+  static Expected<const Plugin*> make(const Fill& fill, const std::string& place);
+
   /// The file, or `place`.
   const std::string& place() const { return place_; }
   /// What the plug-in calls itself; may be empty.
@@ -47,7 +53,7 @@ class Plugin {
 
  private:
   Plugin() = default;
-  static Expected<Plugin> read(berth_plugin_entry entry, const std::string& place);
+  static Expected<Plugin> read(const Fill& fill, const std::string& place);
 
   Status read_device_types(const berth_plugin& plugin) const;
   Status read_targets(const berth_plugin& plugin);

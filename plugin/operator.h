@@ -22,6 +22,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,13 @@ class Results {
   int64_t multiply(int64_t a, int64_t b) const { return types_->multiply(types_->self, a, b); }
   /// Rounds down. REQUIRES: b >= 1.
   int64_t divide(int64_t a, int64_t b) const { return types_->divide(types_->self, a, b); }
+
+  /// A size that depends on what the arguments hold, from 0 to `most`, of an operator that is sized_by_contents; one of a
+  /// call. BERTH_NO_NUMBER, which cannot be a size, in an older Berth.
+  int64_t contents(int64_t most) {
+    if (types_->size < offsetof(berth_types, contents) + sizeof types_->contents) return BERTH_NO_NUMBER;
+    return types_->contents(types_->self, most);
+  }
 
   /// The next result.
   void give(int32_t dtype, const std::vector<int64_t>& sizes) {
@@ -125,7 +133,7 @@ class Operator {
   const berth_operator* table() const { return &table_; }
 
  protected:
-  /// In place, effects and the kernel's overload, to be set in the constructor.
+  /// In place, effects, sizes by contents and the kernel's overload, to be set in the constructor.
   berth_operator table_ = {};
 };
 

@@ -291,7 +291,7 @@ typedef struct berth_backend {
 /* ---- Operators of one's own --------------------------------------------------------------------------------------- */
 
 /* What a shape rule answers with. A size is a number from 0 on, or, where it is only known at run time, a number below
- * BERTH_NO_NUMBER that these functions return: it stands for the size until the rule returns. */
+ * BERTH_NO_NUMBER that these functions return: it stands for the size until the rule returns, and for that size alone. */
 #define BERTH_NO_NUMBER (-(INT64_C(1) << 62))
 typedef struct berth_types {
   size_t size;
@@ -303,6 +303,9 @@ typedef struct berth_types {
   int64_t (*divide)(void* self, int64_t a, int64_t b); /* rounds down; b is a number from 1 on */
   /* Adds the type of the next result, rank of sizes. */
   void (*result)(void* self, int32_t dtype, const int64_t* sizes, int32_t rank);
+  /* A size that depends on what the arguments hold, of an operator that is sized_by_contents: from 0 to `most`, a number
+   * or a size. One of a call: asked again, it is the same. Not there in hosts of an earlier header: see `size`. */
+  int64_t (*contents)(void* self, int64_t most);
 } berth_types;
 
 /* An argument of a kernel's call: one for each of the schema, the results last. */
@@ -336,6 +339,12 @@ typedef struct berth_operator {
    * sets them; what exceeds the capacity is refused. Of a call there are at most 64 tensors, and 256 numbers in lists.
    * One of the two functions may be null: then the plug-in has the other half only. */
   int32_t (*compute)(void* self, const berth_call_argument* arguments, size_t num_arguments, berth_message* message);
+
+  /* From here on, an operator that was made before may end earlier. */
+
+  /* Not 0: the first dimension of the first result is berth_types.contents, which the kernel sets; it may be that of
+   * other results as well, and no other dimension. Equal calls have equal sizes, so not together with has_effects. */
+  int32_t sized_by_contents;
 } berth_operator;
 
 /* ---- The plug-in -------------------------------------------------------------------------------------------------- */

@@ -17,8 +17,8 @@
 #include "compiler/compile.h"
 #include "compiler/targets/plugin_operators.h"
 #include "python/errors.h"
+#include "python/plugins.h"
 #include "python/program.h"
-#include "tools/plugins.h"
 #include "tools/progress_bar.h"
 #include "tools/reports.h"
 #include "tools/subcommand.h"
@@ -169,7 +169,7 @@ struct Work {
 
 // Without the interpreter's lock.
 std::shared_ptr<LoadedProgram> compile_work(Work& work, const std::string& output, CompileReport* report) {
-  work.options.plugins = value_or_raise(tool::open_plugins(work.load.plugins));
+  work.options.plugins = work.load.plugins;
   work.import.operators = value_or_raise(plugin_operators(work.options.plugins));
   const Stopwatch watch;
   ir::Module module = value_or_raise(load_models(work.models, work.import, work.merging));
@@ -185,7 +185,7 @@ std::shared_ptr<LoadedProgram> compile_work(Work& work, const std::string& outpu
 }
 
 nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>& models, const nb::dict& importing,
-                         const nb::dict& options, const nb::dict& methods, const Strings& plugins,
+                         const nb::dict& options, const nb::dict& methods, nb::handle plugins,
                          const std::string& output, nb::handle progress, bool with_bar) {
   Work work;
   for (const auto& [path, method] : models) work.models.push_back({path, method});
@@ -202,7 +202,7 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
     const std::string method = nb::cast<std::string>(name);
     set_all(method_setters(), nb::cast<nb::dict>(settings), "method " + method, &work.options.methods[method]);
   }
-  work.load.plugins = plugins;
+  work.load.plugins = plugins_of(plugins);
   CompileReport report;
   std::shared_ptr<LoadedProgram> program;
   {
@@ -223,11 +223,12 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
 }
 
 // A subcommand of the tool with its --json, and the program that it makes, if any.
-nb::tuple subcommand(const std::string& name, const Strings& arguments, const Strings& plugins) {
+nb::tuple subcommand(const std::string& name, const Strings& arguments, nb::handle plugins) {
   tool::SubcommandResult result;
+  const std::vector<const Plugin*> known = plugins_of(plugins);
   {
     const nb::gil_scoped_release unlocked;
-    result = value_or_raise(tool::run_subcommand(name, arguments, value_or_raise(tool::open_plugins(plugins))));
+    result = value_or_raise(tool::run_subcommand(name, arguments, known));
   }
   return nb::make_tuple(from_json(result.text),
                         nb::bytes(reinterpret_cast<const char*>(result.program.data()), result.program.size()));

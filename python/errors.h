@@ -9,6 +9,7 @@
 
 #include "base/failure.h"
 #include "format/report.h"
+#include "plugin/graph.h"
 
 namespace berth::python {
 
@@ -34,6 +35,28 @@ T value_or_raise(Expected<T> result) {
 }
 inline void check(Status status) {
   if (!status.ok()) throw Raised(status.error());
+}
+
+/// What an exception of a function of Python's is to the compiler or the runtime that called it: a code, and the sentence
+/// "ValueError: takes f32". The berth.Error that comes of it has the exception as its cause; what is not an Exception,
+/// such as KeyboardInterrupt, is raised instead of it. REQUIRES: the interpreter's lock.
+plugin::Status caught(nanobind::python_error& error);
+
+/// Calls `call`, which runs code of Python's, with the interpreter's lock; what it throws is the status.
+template <typename Call>
+plugin::Status call_python(Call&& call) {
+  const nanobind::gil_scoped_acquire lock;
+  try {
+    call();
+    return {};
+  } catch (nanobind::python_error& error) {
+    return caught(error);
+  } catch (const Raised& raised) {
+    const Failure& failure = raised.failure();
+    return {static_cast<int32_t>(failure.code), failure.text()};
+  } catch (const std::exception& error) {
+    return {BERTH_INTERNAL, error.what()};
+  }
 }
 
 /// Makes Raised an exception of Python.

@@ -12,6 +12,7 @@
 #include "python/errors.h"
 #include "python/method.h"
 #include "python/planner.h"
+#include "python/plugins.h"
 #include "python/program.h"
 #include "tools/command_line.h"
 
@@ -42,4 +43,5 @@ NB_MODULE(_berth, module) {
   add_method(module);
   add_compile(module);
   add_planner(module);
+  add_plugins(module);
 }

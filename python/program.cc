@@ -11,7 +11,7 @@
 #include "kernels/portable/portable.h"
 #include "python/arenas.h"
 #include "python/errors.h"
-#include "tools/plugins.h"
+#include "python/plugins.h"
 #include "tools/program_file.h"
 #include "tools/reports.h"
 
@@ -32,10 +32,9 @@ Device parse_device_or_raise(const std::string& text) {
 }  // namespace
 
 void LoadedProgram::load(const LoadRequest& request) {
-  const std::vector<const Plugin*> plugins = value_or_raise(tool::open_plugins(request.plugins));
   machine_ = std::make_unique<tool::Machine>();
-  check(machine_->add_plugins(plugins));
-  kernels_ = value_or_raise(PluginKernels::make(plugins));
+  check(machine_->add_plugins(request.plugins));
+  kernels_ = value_or_raise(PluginKernels::make(request.plugins));
   loader_ = std::make_unique<BufferLoader>(bytes_);
   Report report;
   LoadOptions options;
@@ -107,7 +106,7 @@ LoadRequest load_request(const nb::dict& options) {
   LoadRequest request;
   for (const auto& [key, value] : options) {
     const std::string name = nb::cast<std::string>(key);
-    if (name == "plugins") request.plugins = nb::cast<std::vector<std::string>>(value);
+    if (name == "plugins") request.plugins = plugins_of(value);
     if (name == "data") request.data = nb::cast<std::vector<std::string>>(value);
     if (name == "devices") request.devices = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
     if (name == "full_verification") request.full_verification = nb::cast<bool>(value);

@@ -18,7 +18,7 @@ namespace berth::python {
 
 struct LoadRequest {
   /// Plug-ins, data files (.ptd), and other devices than the file's, {"cuda:0", "sim:0"}.
-  std::vector<std::string> plugins;
+  std::vector<const Plugin*> plugins;
   std::vector<std::string> data;
   std::vector<std::pair<std::string, std::string>> devices;
   bool full_verification = true;

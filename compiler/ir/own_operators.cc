@@ -19,8 +19,48 @@ Device device_of(const ShapeQuery& query) {
   return Device();
 }
 
+std::string text_of(const Module& module, const Method& method, const Argument& argument) {
+  std::string text;
+  const auto item = [&](const std::string& one) { text += (text.empty() ? "" : ",") + one; };
+  for_each_value(argument, [&](const ValueId& id) { item(method.value(id).name); });
+  for_each_dim(argument, [&](const Dim& dim) { item(module.symbols.text(dim)); });
+  if (const auto* number = std::get_if<double>(&argument)) item(real_text(*number));
+  if (const auto* numbers = std::get_if<FloatList>(&argument)) {
+    for (const double number : *numbers) item(real_text(number));
+  }
+  if (const auto* flag = std::get_if<bool>(&argument)) item(*flag ? "true" : "false");
+  if (const auto* flags = std::get_if<BoolList>(&argument)) {
+    for (const bool flag : *flags) item(flag ? "true" : "false");
+  }
+  if (const auto* words = std::get_if<std::string>(&argument)) item(quoted(*words));
+  return "[" + text + "]";
+}
+
+bool mentions(const Symbols& symbols, Dim dim, Dim size) {
+  if (dim.is_constant()) return false;
+  if (dim == size) return true;
+  const Symbol& symbol = symbols[dim.symbol];
+  return symbol.kind != SymbolKind::kInput && (mentions(symbols, symbol.a, size) || mentions(symbols, symbol.b, size));
+}
+
+// A pass may give a call other arguments, and its size another name then: only first dimensions may have either.
+Status check_contents(const ShapeQuery& query, const std::vector<TensorType>& results, Dim size) {
+  const bool is_first = !results.empty() && !results[0].shape.empty() && results[0].shape[0] == size;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const auto& shape = results[r].shape;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if ((d == 0 && is_first) || !mentions(query.module.symbols, shape[d], size)) continue;
+      return Failure{Error::kInvalidArgument, std::string(query.op.functional_name),
+                     "its shape rule gives result " + std::to_string(r) + " a size by contents in dimension " +
+                         std::to_string(d) + "; it can be the first dimension of the first result, and of others then"};
+    }
+  }
+  return Done{};
+}
+
 Expected<std::vector<Type>> infer_own(const ShapeQuery& query) {
-  auto types = query.op.own->infer(OwnCall{query});
+  Dim by_contents;
+  auto types = query.op.own->infer(OwnCall{query, &by_contents});
   if (!types.ok()) {
     Failure failure = types.error();
     failure.place = query.op.functional_name;
@@ -31,6 +71,7 @@ Expected<std::vector<Type>> infer_own(const ShapeQuery& query) {
                    "its shape rule gives " + std::to_string(types->size()) + " results, its schema has " +
                        std::to_string(query.op.outputs.size())};
   }
+  if (!by_contents.is_constant()) BERTH_TRY(check_contents(query, *types, by_contents));
   std::vector<Type> results;
   for (TensorType& type : *types) {
     type.device = device_of(query);
@@ -45,6 +86,27 @@ bool is_tensors(const Parameter& parameter) {
 }
 
 }  // namespace
+
+Expected<Dim> OwnCall::size_by_contents(int64_t most) const {
+  if (!query.op.sized_by_contents) {
+    return Failure{Error::kInvalidArgument, "", "asks for a size by contents, and does not say that it has one"};
+  }
+  if (most < 0) {
+    return Failure{Error::kInvalidArgument, "", "asks for a size by contents of at most " + std::to_string(most)};
+  }
+  // Another name for another call, as two calls have two sizes.
+  std::string stem(query.op.functional_name);
+  for (const Argument& argument : query.args) stem += text_of(query.module, query.method, argument);
+  std::string name = stem;
+  for (int suffix = 1;; ++suffix) {
+    const Symbol* taken = sizes().find(name);
+    if (taken == nullptr || (taken->min == 0 && taken->max == most)) break;
+    name = stem + "_" + std::to_string(suffix);
+  }
+  auto size = sizes().input(name, 0, most);
+  if (size.ok()) *by_contents = *size;
+  return size;
+}
 
 Status OperatorSet::add(OwnOperator own) {
   auto row = std::make_unique<Row>();
@@ -76,6 +138,10 @@ Status OperatorSet::add(OwnOperator own) {
   op.elements = ElementUse::kMoves;
   op.own = &row->own;
   op.has_effects = said.has_effects;
+  op.sized_by_contents = said.sized_by_contents;
+  if (said.has_effects && said.sized_by_contents) {
+    return wrong("a size by contents is that of all equal calls, and calls with effects differ");
+  }
   for (size_t i = 0; i < 32; ++i) {
     if ((said.in_place_arguments >> i & 1u) == 0 || (i < op.parameters.size() && is_tensors(op.parameters[i])))
       continue;

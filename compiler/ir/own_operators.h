@@ -30,12 +30,16 @@ namespace berth::ir {
 /// A call whose results a shape rule is asked for. Arguments are as the schema has them, defaults filled in.
 struct OwnCall {
   const ShapeQuery& query;
+  Dim* by_contents;  // what size_by_contents() has answered; a number if it was not asked
 
   /// The type of argument `i`. REQUIRES: it is a tensor.
   const TensorType& tensor(size_t i) const { return query.method.tensor(std::get<ValueId>(query.args[i])); }
   const Argument& argument(size_t i) const { return query.args[i]; }
   /// Arithmetic on sizes, those that are only known at run time included.
   Symbols& sizes() const { return query.module.symbols; }
+  /// The size that depends on what the arguments hold, from 0 to `most`: one of a call, the same each time it is asked
+  /// for. InvalidArgument unless the operator is sized_by_contents, and for a `most` below 0.
+  Expected<Dim> size_by_contents(int64_t most) const;
 };
 
 struct OwnOperator {
@@ -43,8 +47,8 @@ struct OwnOperator {
   std::string name;
   /// In the language of format/operators.def: "Tensor self, float factor=1 -> Tensor out". See schema_problem().
   std::string schema;
-  /// The types of the results, one for each. Sizes that depend on what a tensor holds are not supported: say a number or
-  /// an expression of the arguments' sizes. Devices are not looked at. A failure's place is filled in.
+  /// The types of the results, one for each. Sizes are numbers, expressions of the arguments' sizes and, as the first
+  /// dimension of results, OwnCall::size_by_contents(). Devices are not looked at. A failure's place is filled in.
   std::function<Expected<std::vector<TensorType>>(const OwnCall& call)> infer;
   /// Bit i: the first result may be computed in the bytes of argument i, a tensor or a list of them, which is dead then
   /// and has the result's sizes, order and element size; each element must be written after all that depends on it was
@@ -52,6 +56,9 @@ struct OwnOperator {
   uint32_t in_place_arguments = 0;
   /// Whether a call does more than compute its results: calls keep their order, and none is dropped or merged.
   bool has_effects = false;
+  /// Whether the first dimension of the first result is as large as the arguments' elements make it, up to a bound; of
+  /// other results it may be the same. The same call has the same size each time, so a call that has effects has none.
+  bool sized_by_contents = false;
   /// The overload of the kernel that writes into memory it is given. Empty: "out", or of "my::gain.Tensor" "Tensor_out".
   std::string out_overload = {};
 };

@@ -1,5 +1,7 @@
 #include "compiler/targets/plugin_operators.h"
 
+#include <algorithm>
+
 #include "compiler/ir/text.h"
 #include "compiler/targets/graph_view.h"
 
@@ -8,15 +10,17 @@ namespace {
 
 using ir::Dim;
 
-// Sizes that are only known at run time, as numbers: the first is BERTH_NO_NUMBER - 1.
+// Sizes that are only known at run time, as numbers: the first is BERTH_NO_NUMBER - 1. Equal sizes have one number.
 class Sizes {
  public:
   explicit Sizes(ir::Symbols& symbols) : symbols_(symbols) {}
 
   int64_t number(Dim dim) {
     if (dim.is_constant()) return dim.value;
-    known_.push_back(dim);
-    return BERTH_NO_NUMBER - static_cast<int64_t>(known_.size());
+    const auto known = std::find(known_.begin(), known_.end(), dim);
+    const int64_t index = known - known_.begin();
+    if (known == known_.end()) known_.push_back(dim);
+    return BERTH_NO_NUMBER - 1 - index;
   }
   /// False for a number that stands for nothing.
   bool find(int64_t number, Dim* dim) const {
@@ -42,6 +46,7 @@ struct Answers {
   Sizes sizes;
   const targets::GraphView& view;
   const ir::Method& method;
+  const ir::OwnCall& call;
   std::vector<ir::TensorType> results = {};
   std::string wrong = {};  // the first thing that cannot be
 
@@ -83,6 +88,19 @@ struct Answers {
     return compute(self, a, b, "divide", [](ir::Symbols& s, Dim x, Dim y) { return s.floor_div(x, y); });
   }
 
+  static int64_t contents(void* self, int64_t most) {
+    Answers& own = of(self);
+    Dim bound;
+    if (!own.sizes.find(most, &bound)) {
+      own.complain("asks for a size by contents of at most " + std::to_string(most) + ", which is not a size");
+      return 0;
+    }
+    const Expected<Dim> size = own.call.size_by_contents(own.sizes.symbols().upper(bound));
+    if (size.ok()) return own.sizes.number(*size);
+    own.complain(size.error().message);
+    return 0;
+  }
+
   static void result(void* self, int32_t dtype, const int64_t* sizes, int32_t rank) {
     constexpr size_t kMostResults = 4096;  // of a list
     Answers& own = of(self);
@@ -115,9 +133,9 @@ Expected<std::vector<ir::TensorType>> infer(const berth_operator& op, const ir::
   node.op = &call.query.op;
   node.args = call.query.args;
   const targets::GraphView view(call.query.module, call.query.method, node);
-  Answers answers{Sizes(call.sizes()), view, call.query.method};
-  const berth_types types = {sizeof(berth_types), &answers,        Answers::dim,   Answers::add,
-                             Answers::multiply,   Answers::divide, Answers::result};
+  Answers answers{Sizes(call.sizes()), view, call.query.method, call};
+  const berth_types types = {sizeof(berth_types), &answers,        Answers::dim,    Answers::add,
+                             Answers::multiply,   Answers::divide, Answers::result, Answers::contents};
   berth_message message = {};
   const int32_t code = call_plugin(&message, [&] { return op.infer(op.self, &view.graph(), &types, &message); });
   if (code != BERTH_OK) {
@@ -141,6 +159,7 @@ Expected<std::shared_ptr<const ir::OperatorSet>> plugin_operators(Span<const Plu
       own.infer = [&op](const ir::OwnCall& call) { return infer(op, call); };
       own.in_place_arguments = op.in_place;
       own.has_effects = op.has_effects != 0;
+      own.sized_by_contents = op.sized_by_contents != 0;
       if (op.out_overload != nullptr) own.out_overload = op.out_overload;
       const Status added = set.add(std::move(own));
       if (!added.ok()) {

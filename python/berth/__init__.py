@@ -22,6 +22,7 @@ from ._errors import (
     NotSupportedError,
     OutOfMemoryError,
 )
+from ._plugin import Operator, Plugin, Size, Value
 from ._program import Method, Program, load
 
 __version__ = _berth.version
@@ -37,9 +38,13 @@ __all__ = [
     "MissingFileError",
     "NotFoundError",
     "NotSupportedError",
+    "Operator",
     "OutOfMemoryError",
+    "Plugin",
     "Program",
+    "Size",
     "Tensor",
+    "Value",
     "compile",
     "inspect",
     "load",

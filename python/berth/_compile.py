@@ -7,6 +7,7 @@ import os
 from . import _berth
 from ._errors import Error, InvalidArgumentError
 from ._models import ModelFile, pairs, shape_text, strings
+from ._plugin import plugin_list
 from ._program import Program
 
 TYPE_CHECKING = False
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ._plugin import Plugin
+
     Path = Union[str, os.PathLike[str]]
+    # Paths of shared libraries and berth.Plugins, one or several.
+    Plugins = Union[Path, Plugin, Sequence[Union[Path, Plugin]]]
     # A path, bytes, an onnx.ModelProto, or a torch.export.ExportedProgram.
     Model = Union[Path, bytes, Any]
     Shape = Union[str, int, Sequence[Union[int, tuple[int, int], str]]]
@@ -53,7 +58,7 @@ def compile(
     input_shapes: dict[str, Shape] | None = None,
     output: Path | None = None,
     data: Path | Sequence[Path] = (),
-    plugins: Path | Sequence[Path] = (),
+    plugins: Plugins = (),
     methods: dict[str, dict[str, Any]] | None = None,
     share_state: bool = False,
     cpu: str | None = None,
@@ -93,7 +98,8 @@ def compile(
     output             a path: the program is written there as it is made and then mapped, so that weights take no
                        memory; otherwise the program is in memory
     data               data files (.ptd) of a .pte that has its constants in them
-    plugins            shared libraries with targets, backends and operators of your own; they run with all your rights
+    plugins            berth.Plugins, and paths of shared libraries with targets, backends and operators of your own, which
+                       run with all your rights
     methods            {"decode": {"target": "cpu", …}}: what methods have otherwise than the rest
     share_state        of several models, states of one name are one state
     cpu                the instruction set that the cpu target packs weights for: "native", "generic", "avx2", "avx512"
@@ -168,7 +174,7 @@ def compile(
             importing,
             _options(given),
             {name: _options(settings) for name, settings in (methods or {}).items()},
-            strings(plugins),
+            plugin_list(plugins),
             "" if output is None else os.fspath(output),
             progress if callable(progress) else None,
             progress is None,
@@ -183,7 +189,7 @@ def compile(
     return Program(made, made_report)
 
 
-def verify(file: Model | Program, *, data: Path | Sequence[Path] = (), plugins: Path | Sequence[Path] = ()) -> dict[str, Any]:
+def verify(file: Model | Program, *, data: Path | Sequence[Path] = (), plugins: Plugins = ()) -> dict[str, Any]:
     """Checks every index, offset, size and overlap of a program or a data file: a path, or bytes.
 
     Returns what was checked, with the keys of `berth verify --json`; raises berth.Error with the place of what is wrong.
@@ -197,7 +203,7 @@ def inspect(
     *,
     input_shapes: dict[str, Shape] | None = None,
     data: Path | Sequence[Path] = (),
-    plugins: Path | Sequence[Path] = (),
+    plugins: Plugins = (),
     values: bool = False,
     instructions: bool = False,
     plan: bool = False,
@@ -362,4 +368,4 @@ def _subcommand(name, path, plugins, options, flags=()):
     for option, values in options:
         for value in strings(values):
             arguments += [option, value]
-    return _berth.subcommand(name, arguments, strings(plugins))
+    return _berth.subcommand(name, arguments, plugin_list(plugins))

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional, Union
 
+    from ._plugin import Plugin
+
     Path = Union[str, os.PathLike[str]]
 
 
@@ -181,14 +183,15 @@ def load(
     program: Union[Path, bytes],
     *,
     data: Union[Path, Sequence[Path]] = (),
-    plugins: Union[Path, Sequence[Path]] = (),
+    plugins: Union[Path, Plugin, Sequence[Union[Path, Plugin]]] = (),
     devices: Optional[dict[str, str]] = None,
     verification: str = "full",
 ) -> Program:
     """Loads a program: a path, whose file is mapped, or bytes. ExecuTorch's programs as well as Berth's.
 
     data          the data files (.ptd) with its constants; default: the one beside the program, if it needs one
-    plugins       shared libraries with backends, devices and operators of your own; they run with all your rights
+    plugins       berth.Plugins, and paths of shared libraries with backends, devices and operators of your own, which run
+                  with all your rights
     devices       {"cuda:0": "sim:0"}: other devices than the file says
     verification  "full": every index, offset and size of the file is checked. "minimal": for files that you trust
 
@@ -196,6 +199,7 @@ def load(
     InvalidArgumentError for a file that is damaged or not a program.
     """
     from ._models import strings
+    from ._plugin import plugin_list
 
     if verification not in ("full", "minimal"):
         from ._errors import InvalidArgumentError
@@ -203,7 +207,7 @@ def load(
         raise InvalidArgumentError("InvalidArgument", "verification", 'expected "full" or "minimal"')
     options = {
         "data": strings(data),
-        "plugins": strings(plugins),
+        "plugins": plugin_list(plugins),
         "devices": list((devices or {}).items()),
         "full_verification": verification == "full",
     }

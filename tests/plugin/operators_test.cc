@@ -34,6 +34,31 @@ TEST(OwnOperators, SizesThatAreKnownAtRunTimeFollowTheShapeRule) {
       "expected the result %b: f32[(n + 1),9], found f32[n,9]");
 }
 
+TEST(OwnOperators, ResultsAreAsLongAsTheirContentsSay) {
+  const Bytes program = compiled(parsed(R"(
+    symbol n in [1, 8]
+    symbol p in [0, 8]
+    symbol q in [0, 8]
+    method forward(%x: f32[n]) {
+      %a: f32[p] = my::filter(%x, 2.0)
+      %b: f32[p] = my::gain(%a, 10)
+      %c: f32[q] = my::filter(%x, 3.0)
+      return %b, %c
+    })"));
+  for (const Floats& x : {Floats{1, 2, 3, 4}, Floats{0}, Floats{9, 9, 9, 9, 9, 9, 9, 9}, Floats{2, 1}}) {
+    Floats tens;
+    Floats threes;
+    for (const float element : x) {
+      if (element >= 2) tens.push_back(10 * element);
+      if (element >= 3) threes.push_back(element);
+    }
+    const Outcome out = run(program, {{{static_cast<int32_t>(x.size())}, x}});
+    ASSERT_EQ(out.error, Error::kOk) << out.said;
+    EXPECT_EQ(out.results[0], tens);
+    EXPECT_EQ(out.results[1], threes);
+  }
+}
+
 TEST(OwnOperators, LoopsCallItInEachTurn) {
   const Bytes program = compiled(parsed(R"(
     method forward(%x: f32[4], %rows: f32[5,4]) {

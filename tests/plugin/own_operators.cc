@@ -75,6 +75,7 @@ const Plugin* mine() {
         parts.add(std::make_unique<Grow>());
         parts.add(std::make_unique<Blend>());
         parts.add(std::make_unique<Count>());
+        parts.add(std::make_unique<Filter>());
         parts.add(std::make_unique<Scripted>());
         parts.add(std::make_unique<GainTarget>());
         parts.add(std::make_unique<GainBackend>());

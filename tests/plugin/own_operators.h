@@ -111,6 +111,24 @@ struct Count final : plugin::Operator {
   static inline Floats seen;
 };
 
+// The elements of self that are at least `least`.
+struct Filter final : plugin::Operator {
+  Filter() : Operator("my::filter", "Tensor self, float least -> Tensor out") { table_.sized_by_contents = 1; }
+  plugin::Status infer(const Node& call, Results& results) override {
+    const plugin::Value self = call.argument("self").value();
+    results.give(self.dtype(), {results.contents(results.dim(self, 0))});
+    return {};
+  }
+  plugin::Status compute(const Call& call) override {
+    int32_t count = 0;
+    for (int64_t i = 0; i < call.numel(0); ++i) {
+      if (call.data<float>(0)[i] >= call.number(1)) call.data<float>(2)[count++] = call.data<float>(0)[i];
+    }
+    call.tensor(2).sizes[0] = count;
+    return {};
+  }
+};
+
 // A shape rule and a kernel that a test writes.
 struct Scripted final : plugin::Operator {
   Scripted() : Operator("my::scripted", "Tensor self -> Tensor out") {}

@@ -141,10 +141,7 @@ Status MethodImporter::bound_by_file(Slot slot, ValueId value) {
   if (type.shape.empty() || type.shape.size() != format::length(t.sizes()) || type.shape[0].is_constant())
     return Done{};
   const ir::Node& maker = method_.node(method_.value(value).node);
-  const bool by_contents = maker.is(OpId::nonzero_out) || maker.is(OpId::masked_select_out) ||
-                           maker.is(OpId::repeat_interleave_Tensor_out) || maker.is(OpId::non_max_suppression_out) ||
-                           maker.is(OpId::unique_out);
-  if (!by_contents || module_.symbols.upper(type.shape[0]) <= t.sizes()->Get(0)) return Done{};
+  if (!maker.op->sized_by_contents || module_.symbols.upper(type.shape[0]) <= t.sizes()->Get(0)) return Done{};
   BERTH_ASSIGN_OR_RETURN(const Dim size, input_size(kMadeHere + slot, slot, 0));
   if (size.is_constant()) return Done{};
   ir::TensorType bound = type;
