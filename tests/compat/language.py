@@ -3,7 +3,8 @@
 Each is compiled for portable and cpu; its logits have to be PyTorch's at every step, up to the last place of the cache. On
 cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also compiled as
 a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches. A step
-behind the end of the cache is refused.
+behind the end of the cache is refused. ExecuTorch's exports, with its own operators on caches, are compiled from .pt2 and
+.pte and compared with its library.
 """
 import fnmatch
 import pathlib
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 
 from drivers import Broken, Refused, difference
+from language_executorch import executorch_models, export_both
 from language_models import OWN, VOCABULARY, Llama, exported_by_transformers, transformers_models
 
 CAPACITY = 260
@@ -24,17 +26,17 @@ def tokens():
     return np.random.default_rng(1).integers(0, VOCABULARY, CAPACITY)
 
 
-def inputs_of(position, count, work):
-    """Files with the tokens [position, position + count) and their positions."""
+def inputs_of(position, count, work, first_alone=False):
+    """Files with the tokens [position, position + count) and their positions, or the first of these."""
     paths = work / f"t{position}_{count}.npy", work / f"p{position}_{count}.npy"
     np.save(paths[0], tokens()[None, position % CAPACITY:position % CAPACITY + count].astype(np.int64))
-    np.save(paths[1], np.arange(position, position + count, dtype=np.int64))
+    np.save(paths[1], np.arange(position, position + (1 if first_alone else count), dtype=np.int64))
     return paths
 
 
-def run(berth, program, calls, work):
+def run(berth, program, calls, work, first_alone=False):
     """Outputs of calls (method, position, count) on one memory, in order."""
-    first, *others = [(method, *inputs_of(position, count, work)) for method, position, count in calls]
+    first, *others = [(method, *inputs_of(position, count, work, first_alone)) for method, position, count in calls]
     out = work / "out"
     arguments = [f"--method={first[0]}", f"--input={first[1]}", f"--input={first[2]}", "--output-dir", out]
     arguments += [f"--then={method}={a},{b}" for method, a, b in others]
@@ -42,11 +44,11 @@ def run(berth, program, calls, work):
     return [np.load(out / ("out0.npy" if i == 0 else f"c{i}_out0.npy")) for i in range(len(calls))]
 
 
-def want_of(model, calls):
+def want_of(model, calls, first_alone=False):
     """What PyTorch gives; `model` keeps its caches."""
     with torch.no_grad():
-        return [model(torch.from_numpy(tokens()[None, at:at + count]), torch.arange(at, at + count)).numpy().copy()
-                for _, at, count in calls]
+        return [model(torch.from_numpy(tokens()[None, at:at + count]),
+                      torch.arange(at, at + (1 if first_alone else count))).numpy().copy() for _, at, count in calls]
 
 
 def export(model, count, path):
@@ -113,7 +115,33 @@ def both_methods(berth, model, work):
     return None if both < 1.5 * alone else f"the program of two methods has {both} bytes, that of one {alone}"
 
 
+def with_operators_of_executorch(berth, name, work):
+    """Exports of torch and of ExecuTorch, compiled, against ExecuTorch's library in PyTorch."""
+    make, is_open, first_alone = executorch_models()[name]
+    export_both(make(), is_open, work)
+    calls = [("forward", at, 1) for at in range(STEPS)]
+    if is_open:
+        calls = [("forward", 0, PROMPT), ("forward", PROMPT, 40)] + calls[PROMPT + 40:]
+    want = want_of(make(), calls, first_alone)
+    # Of an open number of tokens ExecuTorch's file does not say how many rows of the tables of angles it takes.
+    for file in ("model.pt2",) if is_open else ("model.pt2", "model.pte"):
+        for target in ("portable", "cpu"):
+            berth.call("compile", work / file, "-o", work / "compiled.pte", "--target", target)
+            problem = compare(run(berth, work / "compiled.pte", calls, work, first_alone), want)
+            if problem:
+                return f"{file}, {target}: {problem}"
+        if name != "et_ring":  # which has no end
+            try:
+                run(berth, work / "compiled.pte", [("forward", CAPACITY, 1)], work, first_alone)
+                return f"{file}: a step behind the end of the cache is taken"
+            except Refused:
+                pass
+    return None
+
+
 def check(berth, name, work):
+    if name in executorch_models():
+        return with_operators_of_executorch(berth, name, work)
     if name in OWN:
         model = Llama(**OWN[name], capacity=CAPACITY).eval()
         export(model, 1, work / "decode.pt2")
@@ -130,7 +158,7 @@ def check(berth, name, work):
 
 
 def language_models(berth, patterns, tally):
-    for name in [*OWN, *transformers_models()]:
+    for name in [*OWN, *transformers_models(), *executorch_models()]:
         if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
             continue
         with tempfile.TemporaryDirectory() as folder:

@@ -239,6 +239,8 @@ void import_wrapper(NodeContext& n) {
 }
 
 constexpr OperatorRow kControlRows[] = {
+    {"auto_functionalized", import_functionalized},
+    {"auto_functionalized_v2", import_functionalized},
     {"cond", import_cond},
     {"while_loop", import_while},
     {"map_impl", import_map},

@@ -26,8 +26,13 @@ void find_missing(const Graph& graph, const ir::OperatorSet* own, std::map<std::
       if (input.value.graph != nullptr) find_missing(*input.value.graph, own, missing);
     }
     const std::string_view higher = higher_order_name(node);
-    if (higher.empty() ? find_importer(node.target, own).found() : has_higher_order(higher)) continue;
-    Missing& one = missing[node.target];
+    const std::string* inner = functionalized_target(node);
+    if (inner != nullptr ? !written_arguments(*inner).empty()
+        : higher.empty() ? find_importer(node.target, own).found()
+                         : has_higher_order(higher)) {
+      continue;
+    }
+    Missing& one = missing[inner == nullptr ? node.target : *inner];
     if (++one.count > kNamesShown) continue;
     const std::string written = written_at(node);
     one.names.push_back("node \"" + node.name + "\"" + (written.empty() ? "" : ", " + written));

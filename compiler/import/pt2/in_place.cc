@@ -35,6 +35,13 @@ bool is_part(const std::string& op) {
   return is_one_of(op, {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind"});
 }
 
+const std::string* tensor_argument(const Node& node, std::string_view name) {
+  for (const NamedArgument& input : node.inputs) {
+    if (input.name == name && input.value.kind == ArgumentKind::kTensor) return &input.value.names[0];
+  }
+  return nullptr;
+}
+
 const std::string* first_tensor(const Node& node) {
   if (node.inputs.empty() || node.inputs[0].value.kind != ArgumentKind::kTensor) return nullptr;
   return &node.inputs[0].value.names[0];
@@ -134,7 +141,9 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
 }  // namespace
 
 InPlace::InPlace(ImportState& state, const Graph& graph, Scope& scope) : state_(state), graph_(graph), scope_(scope) {
-  for (const Node& node : graph.nodes) active_ = active_ || writes_in_place(node.target);
+  for (const Node& node : graph.nodes) {
+    active_ = active_ || writes_in_place(node.target) || !written_arguments(node.target).empty();
+  }
 }
 
 const InPlace::View* InPlace::view_of(const std::string& name) const {
@@ -181,6 +190,12 @@ Status InPlace::before(const Node& node, ir::Builder& build) {
 
 Status InPlace::after(const Node& node, ir::Builder& build) {
   if (!active_) return Done{};
+  for (const char* argument : written_arguments(node.target)) {
+    const std::string* written = tensor_argument(node, argument);
+    if (written == nullptr) continue;
+    versions_[*written] = ++versions_[root_of(*written)];
+    BERTH_TRY(write_base(*written, build));
+  }
   const std::vector<std::string> outputs = output_names(node);
   const std::string* base = first_tensor(node);
   if (base == nullptr) return Done{};
@@ -233,6 +248,11 @@ std::set<std::string> written_inputs(const Graph& graph) {
   }
   std::set<std::string> written;
   for (const Node& node : graph.nodes) {
+    for (const char* argument : written_arguments(node.target)) {
+      const std::string* name = tensor_argument(node, argument);
+      const auto found = name == nullptr ? roots.end() : roots.find(*name);
+      if (found != roots.end()) written.insert(found->second);
+    }
     const std::string* base = first_tensor(node);
     const auto root = base == nullptr ? roots.end() : roots.find(*base);
     if (root == roots.end()) continue;

@@ -173,6 +173,7 @@ IrArgument NodeContext::value(const Argument& a, std::string_view name) {
     case ArgumentKind::kLayout:
     case ArgumentKind::kDevice: return None();
     case ArgumentKind::kGraph:
+    case ArgumentKind::kOperator:
     case ArgumentKind::kOther: break;
   }
   unsupported("argument '" + std::string(name) + "' is of a kind that is not read: " + a.text);
@@ -334,6 +335,15 @@ void NodeContext::output(size_t i, IrArgument value) {
     }
   }
   scope_[outputs_[i]] = Operand{std::move(value), {}};
+}
+
+void NodeContext::write(std::string_view name, ValueId value) {
+  const Argument* a = argument(name);
+  if (!ok()) return;
+  if (a == nullptr || a->kind != ArgumentKind::kTensor) {
+    return invalid("argument '" + std::string(name) + "', which it writes, is not a tensor");
+  }
+  scope_[a->names[0]] = Operand{value, {}};
 }
 
 void NodeContext::outputs(const std::vector<ValueId>& values) {

@@ -90,6 +90,8 @@ class NodeContext : public lowering::Lowering {
   void output(size_t i, IrArgument value);
   /// Sets all outputs.
   void outputs(const std::vector<ValueId>& values);
+  /// Argument `name`, which the node writes in place (written_arguments), has a new value.
+  void write(std::string_view name, ValueId value);
   /// Marks output `i` as unknown, which is a failure only if it is used.
   void unknown_output(size_t i, std::string why);
 

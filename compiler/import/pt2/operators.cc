@@ -13,12 +13,11 @@ const Table& all_operators() {
   static const Table kTable = [] {
     Table table;
     for (OperatorTable family :
-         {activation_operators(), attention_operators(), cast_operators(),      conv_operators(),
-          create_operators(),     embedding_operators(), index_operators(),     layout_operators(),
-          linear_operators(),     loss_operators(),      norm_operators(),      pad_operators(),
-          pointwise_operators(),  pool_operators(),      recurrent_operators(), reduce_operators(),
-          resize_operators(),     split_operators(),     symbol_operators(),    torchao_operators(),
-          window_operators()}) {
+         {activation_operators(), attention_operators(), cache_operators(),  cast_operators(),      conv_operators(),
+          create_operators(),     embedding_operators(), index_operators(),  layout_operators(),    linear_operators(),
+          loss_operators(),       norm_operators(),      pad_operators(),    pointwise_operators(), pool_operators(),
+          recurrent_operators(),  reduce_operators(),    resize_operators(), split_operators(),     symbol_operators(),
+          torchao_operators(),    window_operators()}) {
       for (const OperatorRow& row : family) table.emplace(row.name, row.import);
     }
     return table;

@@ -23,6 +23,7 @@ using OperatorTable = Span<const OperatorRow>;
 
 OperatorTable activation_operators();
 OperatorTable attention_operators();
+OperatorTable cache_operators();
 OperatorTable cast_operators();
 OperatorTable conv_operators();
 OperatorTable create_operators();
@@ -54,6 +55,15 @@ struct Importer {
 Importer find_importer(const std::string& target, const ir::OperatorSet* own);
 /// Whether `target` names an operator that writes its first argument: "torch.ops.aten.add_.Tensor".
 bool writes_in_place(const std::string& target);
+
+/// The tensors that `target` writes without saying so in its name, by the schema's names: caches of
+/// "torch.ops.llama.update_cache.default". Its importer gives their new values to NodeContext::write().
+Span<const char* const> written_arguments(const std::string& target);
+
+/// The operator that auto_functionalized or auto_functionalized_v2 calls, whose written arguments become results; null for
+/// other nodes.
+const std::string* functionalized_target(const Node& node);
+void import_functionalized(NodeContext& n);
 
 /// Arithmetic on numbers that depend on data or sizes, as operators on tensors; results that tensors cannot express are
 /// unknown.

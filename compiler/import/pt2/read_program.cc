@@ -164,6 +164,9 @@ class ProgramReader {
     } else if (kind == "as_graph") {
       a.kind = ArgumentKind::kGraph;
       a.graph = std::make_shared<Graph>(graph(r_.field(*content, "graph"), where + ".graph"));
+    } else if (kind == "as_operator") {
+      a.kind = ArgumentKind::kOperator;
+      a.text = r_.text(*content, where);
     } else if (kind == "as_memory_format") {
       a.kind = ArgumentKind::kMemoryFormat;
     } else if (kind == "as_layout") {

@@ -48,6 +48,7 @@ enum class ArgumentKind {
   kString,      // text
   kScalarType,  // ints[0] in the schema's numbers
   kGraph,       // graph
+  kOperator,    // text: its target
   kMemoryFormat,
   kLayout,
   kDevice,  // read and dropped

@@ -72,6 +72,8 @@ Status MethodImporter::import_kernel(const fb::KernelCall& call) {
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));
     return define(args.Get(1), value);
   }
+  BERTH_ASSIGN_OR_RETURN(const bool on_cache, import_cache_operator(args));
+  if (on_cache) return Done{};
   const ir::Operator* op = ir::find_out_variant(name, overload, module_.operators.get());
   if (op == nullptr) return unsupported("is an operator that Berth does not have; one of your own comes with --plugin");
   return import_operator(*op, args);

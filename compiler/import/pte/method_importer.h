@@ -2,7 +2,8 @@
 //
 // Slots are indices into the method's value table. A tensor's slot has a region of memory; its value is that of the
 // last write to the region (MemoryMap). The parts: values.cc (slots to values and back), state.cc, calls.cc (kernels),
-// prims.cc and numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc (jumps), loops.cc and
+// cache_operators.cc (those of language models), prims.cc and
+// numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc (jumps), loops.cc and
 // own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
 #pragma once
 
@@ -176,6 +177,11 @@ class MethodImporter {
                                         std::string_view name);
   Expected<ValueId> one(OpId op, const std::vector<Argument>& args, std::string_view name);
   Status spend(uint64_t steps);
+
+  // cache_operators.cc
+  /// False when the instruction's operator is not one of ExecuTorch's on caches.
+  Expected<bool> import_cache_operator(const flatbuffers::Vector<int32_t>& args);
+  Expected<Argument> any_number(Slot slot);
 
   // prims.cc
   Expected<Argument> number(Slot slot);
