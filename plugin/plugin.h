@@ -211,7 +211,8 @@ typedef struct berth_target {
   /* Not 0: the kernels of the backend, or preprocess(), know what fusion makes: the operators "berth::…" at the end of
    * format/operators.def, which portable::kernels() has all of. */
   int32_t fuses;
-  /* Not 0: images are faster with their channels innermost. */
+  /* Not 0: images are faster with their channels innermost. 2: the constant weights of convolutions and of linear layers
+   * are given with what is summed over innermost too. */
   int32_t channels_last;
   /* Not 0: weights are packed for the kernels of CpuBackend, for the instruction set of --cpu. */
   int32_t packs_weights;

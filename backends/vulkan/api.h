@@ -19,6 +19,7 @@ namespace berth::vulkan {
 #define BERTH_VULKAN_OF_DEVICE(F) \
   F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkAllocateMemory) F(vkFreeMemory) F(vkMapMemory) \
   F(vkCreateBuffer) F(vkDestroyBuffer) F(vkGetBufferMemoryRequirements) F(vkBindBufferMemory) \
+  F(vkCreateBufferView) F(vkDestroyBufferView) \
   F(vkCreateShaderModule) F(vkDestroyShaderModule) F(vkCreateComputePipelines) F(vkDestroyPipeline) \
   F(vkCreatePipelineLayout) F(vkDestroyPipelineLayout) F(vkCreateDescriptorSetLayout) \
   F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) \

@@ -19,11 +19,13 @@ constexpr uint64_t kPlannedAlignment = 256;
 
 }  // namespace
 
-std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, bool staged, std::string* reason) {
+std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const VulkanOptions& options,
+                               std::string* reason) {
   std::unique_ptr<Gpu> gpu(new Gpu);
   gpu->api = api;
   if (!gpu->choose(physical, reason)) return nullptr;
-  gpu->choose_memory(physical, staged);
+  gpu->choose_memory(physical, options.staged);
+  gpu->choose_kernels(physical, options);
   const float priority = 1;
   VkDeviceQueueCreateInfo queue = {};
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -59,7 +61,8 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
   const VkPhysicalDeviceProperties& is = properties.properties;
   name_ = is.deviceName;
   limits_ = {sizes.maxMemoryAllocationSize, std::min<uint64_t>(is.limits.maxStorageBufferRange, INT32_MAX),
-             is.limits.minStorageBufferOffsetAlignment, is.limits.maxComputeWorkGroupCount[0]};
+             std::max(is.limits.minStorageBufferOffsetAlignment, is.limits.minTexelBufferOffsetAlignment),
+             is.limits.maxComputeWorkGroupCount[0]};
   if (is.apiVersion < VK_API_VERSION_1_2) {
     *reason = name_ + " has a driver for Vulkan " + std::to_string(VK_API_VERSION_MAJOR(is.apiVersion)) + "." +
               std::to_string(VK_API_VERSION_MINOR(is.apiVersion)) + "; 1.2 is needed";
@@ -106,12 +109,27 @@ void Gpu::choose_memory(VkPhysicalDevice physical, bool staged) {
   device_flags_ = shares_memory_ ? kShared : static_cast<VkMemoryPropertyFlags>(VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT);
 }
 
+void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options) {
+  VkPhysicalDeviceSubgroupProperties groups = {};
+  groups.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties = {};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &groups;
+  api.vkGetPhysicalDeviceProperties2(physical, &properties);
+  const VkPhysicalDeviceProperties& is = properties.properties;
+  constexpr uint32_t kLanes = 8;  // as in tile.comp
+  const bool shuffles = (groups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                        (groups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
+  reads_texels_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && groups.subgroupSize == kLanes && shuffles &&
+                  is.limits.maxTexelBufferElements >= limits_.range_bytes / 4 && !options.for_cards;
+}
+
 Gpu::~Gpu() {
   if (device_ == VK_NULL_HANDLE) return;
   static_cast<void>(api.vkDeviceWaitIdle(device_));
   for (const auto& [key, pipeline] : pipelines_) api.vkDestroyPipeline(device_, pipeline.pipeline, nullptr);
   for (const auto& [shader, module] : modules_) api.vkDestroyShaderModule(device_, module, nullptr);
-  for (const auto& [bindings, layout] : layouts_) {
+  for (const auto& [kinds, layout] : layouts_) {
     api.vkDestroyPipelineLayout(device_, layout.pipeline, nullptr);
     api.vkDestroyDescriptorSetLayout(device_, layout.set, nullptr);
   }
@@ -147,6 +165,11 @@ Error Gpu::make_buffer(uint64_t bytes, Kind kind, Buffer* made) {
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = (bytes + 15) / 16 * 16;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (reads_texels_) {
+    info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+    // lavapipe compiles a kernel again, when it runs, for texels of a buffer whose size is a power of two.
+    if ((info.size & (info.size - 1)) == 0) info.size += 16;
+  }
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
   BERTH_RETURN_IF_ERROR(check(api.vkCreateBuffer(device_, &info, nullptr, &buffer.buffer), kWhat));
   VkMemoryRequirements needs = {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/vulkan/api.h"
+#include "backends/vulkan/options.h"
 #include "backends/vulkan/shaders.h"
 #include "base/result.h"
 #include "base/span.h"
@@ -49,9 +50,9 @@ struct Pipeline {
 /// Thread-safe.
 class Gpu {
  public:
-  /// Null, with `*reason`, for a device that lacks what this room needs. `staged`: memory is not shared with the host
-  /// even where it could be.
-  static std::unique_ptr<Gpu> open(const Api& api, VkPhysicalDevice physical, bool staged, std::string* reason);
+  /// Null, with `*reason`, for a device that lacks what this room needs.
+  static std::unique_ptr<Gpu> open(const Api& api, VkPhysicalDevice physical, const VulkanOptions& options,
+                                   std::string* reason);
   ~Gpu();
 
   /// The functions of this device. Tests change it before anything else runs.
@@ -62,6 +63,9 @@ class Gpu {
   uint32_t family() const { return family_; }
   /// Whether the host reads and writes the memory of the device where it is.
   bool shares_memory() const { return shares_memory_; }
+  /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as Mesa's
+  /// lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
+  bool reads_texels() const { return reads_texels_; }
   GpuCounts& counts() { return counts_; }
 
   enum class Kind { kDevice, kHost };
@@ -78,6 +82,15 @@ class Gpu {
   /// nothing, as some drivers compile when a pipeline first runs.
   Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants);
 
+  /// Bytes of a buffer as texels of a kind (shaders.def); null for storage buffers, which need none. What is not a whole
+  /// texel at the end is left out.
+  Error make_view(char kind, const VkDescriptorBufferInfo& part, VkBufferView* view);
+  /// A pool for one set of each shader.
+  Error make_pool(Span<const ShaderId> shaders, VkDescriptorPool* pool);
+  /// What a kernel sees: its numbers, then each tensor, which has a view where its kind wants one.
+  void write_set(VkDescriptorSet set, ShaderId shader, Span<const VkDescriptorBufferInfo> parts,
+                 Span<const VkBufferView> views);
+
  private:
   using Key = std::vector<uint32_t>;  // the shader, then its constants
   struct Layout {
@@ -87,12 +100,13 @@ class Gpu {
 
   Gpu() = default;
   bool choose(VkPhysicalDevice physical, std::string* reason);
+  void choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options);
   void choose_memory(VkPhysicalDevice physical, bool staged);
   int memory_type(uint32_t allowed, Kind kind) const;
-  Error layout(int bindings, Layout* layout);
+  Error layout(const char* kinds, Layout* layout);
   Error module(ShaderId shader, VkShaderModule* made);
   Error compile(ShaderId shader, Span<const uint32_t> constants, const Layout& layout, VkPipeline* made);
-  Error run_on_nothing(const Pipeline& pipeline, int bindings);
+  Error run_on_nothing(ShaderId shader, const Pipeline& pipeline);
 
   std::string name_;
   GpuLimits limits_;
@@ -100,11 +114,12 @@ class Gpu {
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t family_ = 0;
   bool shares_memory_ = false;
+  bool reads_texels_ = false;
   VkPhysicalDeviceMemoryProperties memory_ = {};
   VkMemoryPropertyFlags device_flags_ = 0;
   std::mutex queue_lock_;
   std::mutex pipeline_lock_;
-  std::map<int, Layout> layouts_;  // by the number of bindings
+  std::map<std::string, Layout> layouts_;  // by the kinds of what is seen
   std::map<ShaderId, VkShaderModule> modules_;
   std::map<Key, Pipeline> pipelines_;
   GpuCounts counts_;

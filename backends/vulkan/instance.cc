@@ -145,7 +145,7 @@ void Instance::open_devices(const VulkanOptions& options) {
   reason_ = count == 0 ? "no Vulkan driver has a device" : "";
   for (VkPhysicalDevice one : physical) {
     for (int i = 0; i < options.times && gpus_.size() < 127; ++i) {
-      std::unique_ptr<Gpu> gpu = Gpu::open(api_, one, options.staged, &reason_);
+      std::unique_ptr<Gpu> gpu = Gpu::open(api_, one, options, &reason_);
       if (gpu != nullptr) gpus_.push_back(std::move(gpu));
     }
   }

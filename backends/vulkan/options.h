@@ -8,6 +8,8 @@ struct VulkanOptions {
   bool validation = false;
   /// Memory is not shared with the host even where it could be, as with cards of their own memory: for tests.
   bool staged = false;
+  /// Kernels as cards have them even on devices that are processors: for tests.
+  bool for_cards = false;
   /// How often each device of the machine is opened, as a device with an index of its own: for tests.
   int times = 1;
 

@@ -1,4 +1,6 @@
-// Gpu's kernels: SPIR-V modules, specialised.
+// Gpu's kernels: SPIR-V modules, specialised; and the sets of what they see.
+
+#include <cstring>
 
 #include "backends/vulkan/gpu.h"
 #include "backends/vulkan/vulkan_stream.h"
@@ -8,24 +10,36 @@ namespace {
 
 constexpr const char* kWhat = "making a kernel";
 
+VkDescriptorType type_of(char kind) {
+  switch (kind) {
+    case 's':
+    case 't': return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+    case 'x':
+    case 'w': return VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER;
+    default: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  }
+}
+
+uint64_t texel_bytes(char kind) { return kind == 't' || kind == 'w' ? 16 : 4; }
+
 }  // namespace
 
-Error Gpu::layout(int bindings, Layout* layout) {
-  const auto found = layouts_.find(bindings);
+Error Gpu::layout(const char* kinds, Layout* layout) {
+  const auto found = layouts_.find(kinds);
   if (found != layouts_.end()) {
     *layout = found->second;
     return Error::kOk;
   }
-  std::vector<VkDescriptorSetLayoutBinding> all(bindings);
-  for (int i = 0; i < bindings; ++i) {
+  std::vector<VkDescriptorSetLayoutBinding> all(1 + std::strlen(kinds));
+  for (size_t i = 0; i < all.size(); ++i) {
     all[i].binding = static_cast<uint32_t>(i);
-    all[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    all[i].descriptorType = i == 0 ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : type_of(kinds[i - 1]);
     all[i].descriptorCount = 1;
     all[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
   }
   VkDescriptorSetLayoutCreateInfo set = {};
   set.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO;
-  set.bindingCount = static_cast<uint32_t>(bindings);
+  set.bindingCount = static_cast<uint32_t>(all.size());
   set.pBindings = all.data();
   Layout made;
   BERTH_RETURN_IF_ERROR(check(api.vkCreateDescriptorSetLayout(device_, &set, nullptr, &made.set), kWhat));
@@ -38,7 +52,7 @@ Error Gpu::layout(int bindings, Layout* layout) {
     api.vkDestroyDescriptorSetLayout(device_, made.set, nullptr);
     return check(result, kWhat);
   }
-  layouts_.emplace(bindings, made);
+  layouts_.emplace(kinds, made);
   *layout = made;
   return Error::kOk;
 }
@@ -86,12 +100,11 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants) {
   const std::lock_guard<std::mutex> lock(pipeline_lock_);
   const auto found = pipelines_.find(key);
   if (found != pipelines_.end()) return found->second;
-  const int bindings = shader(id).buffers + 1;
   Layout layout_of;
-  BERTH_RETURN_IF_ERROR(layout(bindings, &layout_of));
+  BERTH_RETURN_IF_ERROR(layout(shader(id).kinds, &layout_of));
   Pipeline made = {VK_NULL_HANDLE, layout_of.pipeline, layout_of.set};
   BERTH_RETURN_IF_ERROR(compile(id, constants, layout_of, &made.pipeline));
-  const Error error = run_on_nothing(made, bindings);
+  const Error error = run_on_nothing(id, made);
   if (error != Error::kOk) {
     api.vkDestroyPipeline(device_, made.pipeline, nullptr);
     return error;
@@ -101,30 +114,72 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants) {
   return made;
 }
 
+Error Gpu::make_view(char kind, const VkDescriptorBufferInfo& part, VkBufferView* view) {
+  *view = VK_NULL_HANDLE;
+  if (type_of(kind) == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) return Error::kOk;
+  const uint64_t texel = texel_bytes(kind);
+  VkBufferViewCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO;
+  info.buffer = part.buffer;
+  info.format = texel == 16 ? VK_FORMAT_R32G32B32A32_SFLOAT : VK_FORMAT_R32_SFLOAT;
+  info.offset = part.offset;
+  info.range = part.range / texel * texel;
+  return check(api.vkCreateBufferView(device_, &info, nullptr, view), kWhat);
+}
+
+Error Gpu::make_pool(Span<const ShaderId> shaders, VkDescriptorPool* pool) {
+  std::map<VkDescriptorType, uint32_t> counts;
+  for (const ShaderId id : shaders) {
+    ++counts[VK_DESCRIPTOR_TYPE_STORAGE_BUFFER];
+    for (const char* kind = shader(id).kinds; *kind != 0; ++kind) ++counts[type_of(*kind)];
+  }
+  std::vector<VkDescriptorPoolSize> sizes;
+  for (const auto& [type, count] : counts) sizes.push_back({type, count});
+  VkDescriptorPoolCreateInfo info = {};
+  info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+  info.maxSets = static_cast<uint32_t>(shaders.size());
+  info.poolSizeCount = static_cast<uint32_t>(sizes.size());
+  info.pPoolSizes = sizes.data();
+  return check(api.vkCreateDescriptorPool(device_, &info, nullptr, pool), kWhat);
+}
+
+void Gpu::write_set(VkDescriptorSet set, ShaderId id, Span<const VkDescriptorBufferInfo> parts,
+                    Span<const VkBufferView> views) {
+  std::vector<VkWriteDescriptorSet> writes(parts.size());
+  for (uint32_t i = 0; i < writes.size(); ++i) {
+    VkWriteDescriptorSet& write = writes[i];
+    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
+    write.dstSet = set;
+    write.dstBinding = i;
+    write.descriptorCount = 1;
+    write.descriptorType = i == 0 ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : type_of(shader(id).kinds[i - 1]);
+    write.pBufferInfo = &parts[i];
+    write.pTexelBufferView = &views[i];
+  }
+  api.vkUpdateDescriptorSets(device_, static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+}
+
 // Numbers of zeros say that there are no work items.
-Error Gpu::run_on_nothing(const Pipeline& pipeline, int bindings) {
+Error Gpu::run_on_nothing(ShaderId id, const Pipeline& pipeline) {
   struct Used {
     Gpu* gpu;
     Buffer buffer;
     Commands commands;
+    std::vector<VkBufferView> views;
     VkDescriptorPool pool = VK_NULL_HANDLE;
     ~Used() {
       commands.free(gpu);
+      for (VkBufferView view : views) gpu->api.vkDestroyBufferView(gpu->device(), view, nullptr);
       if (pool != VK_NULL_HANDLE) gpu->api.vkDestroyDescriptorPool(gpu->device(), pool, nullptr);
       gpu->free_buffer(&buffer);
     }
-  } used{this, {}, {}};
+  } used{this, {}, {}, {}};
   constexpr uint64_t kBytes = 1024;
   BERTH_RETURN_IF_ERROR(make_buffer(kBytes, Kind::kHost, &used.buffer));
   std::fill_n(used.buffer.mapped, kBytes, uint8_t{0});
   BERTH_RETURN_IF_ERROR(Commands::make(this, true, &used.commands));
-  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, static_cast<uint32_t>(bindings)};
-  VkDescriptorPoolCreateInfo pool = {};
-  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-  pool.maxSets = 1;
-  pool.poolSizeCount = 1;
-  pool.pPoolSizes = &size;
-  BERTH_RETURN_IF_ERROR(check(api.vkCreateDescriptorPool(device_, &pool, nullptr, &used.pool), kWhat));
+  const ShaderId one[] = {id};
+  BERTH_RETURN_IF_ERROR(make_pool(one, &used.pool));
   VkDescriptorSetAllocateInfo sets = {};
   sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
   sets.descriptorPool = used.pool;
@@ -132,14 +187,13 @@ Error Gpu::run_on_nothing(const Pipeline& pipeline, int bindings) {
   sets.pSetLayouts = &pipeline.set_layout;
   VkDescriptorSet set = VK_NULL_HANDLE;
   BERTH_RETURN_IF_ERROR(check(api.vkAllocateDescriptorSets(device_, &sets, &set), kWhat));
-  const std::vector<VkDescriptorBufferInfo> buffers(bindings, {used.buffer.buffer, 0, kBytes});
-  VkWriteDescriptorSet write = {};
-  write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-  write.dstSet = set;
-  write.descriptorCount = static_cast<uint32_t>(bindings);
-  write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-  write.pBufferInfo = buffers.data();
-  api.vkUpdateDescriptorSets(device_, 1, &write, 0, nullptr);
+  const VkDescriptorBufferInfo all = {used.buffer.buffer, 0, kBytes};
+  const std::vector<VkDescriptorBufferInfo> parts(shader(id).tensors() + 1, all);
+  used.views.assign(parts.size(), VK_NULL_HANDLE);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    BERTH_RETURN_IF_ERROR(make_view(shader(id).kinds[i - 1], all, &used.views[i]));
+  }
+  write_set(set, id, parts, used.views);
   VkCommandBufferBeginInfo begin = {};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;

@@ -52,6 +52,7 @@ Result<std::unique_ptr<Recording>> Recording::make(Gpu* gpu, const std::vector<S
 
 Recording::~Recording() {
   commands_.free(gpu_);
+  for (VkBufferView view : views_) gpu_->api.vkDestroyBufferView(gpu_->device(), view, nullptr);
   if (pool_ != VK_NULL_HANDLE) gpu_->api.vkDestroyDescriptorPool(gpu_->device(), pool_, nullptr);
   gpu_->free_buffer(&numbers_);
 }
@@ -88,18 +89,13 @@ Error Recording::write_numbers(const std::vector<Step>& steps) {
 
 Error Recording::make_sets(const std::vector<Step>& steps) {
   if (steps.empty()) return Error::kOk;
-  VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0};
+  std::vector<ShaderId> shaders;
   std::vector<VkDescriptorSetLayout> layouts;
   for (size_t i = 0; i < steps.size(); ++i) {
-    size.descriptorCount += static_cast<uint32_t>(1 + steps[i].bindings.size());
+    shaders.push_back(steps[i].shader);
     layouts.push_back(pipelines_[i].set_layout);
   }
-  VkDescriptorPoolCreateInfo pool = {};
-  pool.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-  pool.maxSets = static_cast<uint32_t>(steps.size());
-  pool.poolSizeCount = 1;
-  pool.pPoolSizes = &size;
-  BERTH_RETURN_IF_ERROR(check(gpu_->api.vkCreateDescriptorPool(gpu_->device(), &pool, nullptr, &pool_), kWhat));
+  BERTH_RETURN_IF_ERROR(gpu_->make_pool(shaders, &pool_));
   VkDescriptorSetAllocateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
   info.descriptorPool = pool_;
@@ -111,22 +107,22 @@ Error Recording::make_sets(const std::vector<Step>& steps) {
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     const uint64_t number_bytes = 4 * (1 + step.bindings.size() + step.numbers.size());
-    std::vector<VkDescriptorBufferInfo> buffers = {{numbers_.buffer, numbers_at_[i], number_bytes}};
-    for (const Binding& binding : step.bindings) {
-      if (binding.place.block == nullptr) {
-        buffers.push_back(buffers[0]);
-        continue;
+    std::vector<VkDescriptorBufferInfo> parts = {{numbers_.buffer, numbers_at_[i], number_bytes}};
+    std::vector<VkBufferView> views = {VK_NULL_HANDLE};
+    for (size_t k = 0; k < step.bindings.size(); ++k) {
+      const Binding& binding = step.bindings[k];
+      // A kernel that has no tensor in a place does not look at what it sees there.
+      VkDescriptorBufferInfo part = parts[0];
+      if (binding.place.block != nullptr) {
+        const uint64_t before = binding.place.offset % alignment;
+        part = {binding.place.block->buffer.buffer, binding.place.offset - before, before + binding.bytes};
       }
-      const uint64_t before = binding.place.offset % alignment;
-      buffers.push_back({binding.place.block->buffer.buffer, binding.place.offset - before, before + binding.bytes});
+      views_.push_back(VK_NULL_HANDLE);
+      BERTH_RETURN_IF_ERROR(gpu_->make_view(shader(step.shader).kinds[k], part, &views_.back()));
+      parts.push_back(part);
+      views.push_back(views_.back());
     }
-    VkWriteDescriptorSet write = {};
-    write.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
-    write.dstSet = sets_[i];
-    write.descriptorCount = static_cast<uint32_t>(buffers.size());
-    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    write.pBufferInfo = buffers.data();
-    gpu_->api.vkUpdateDescriptorSets(gpu_->device(), 1, &write, 0, nullptr);
+    gpu_->write_set(sets_[i], step.shader, parts, views);
   }
   return Error::kOk;
 }

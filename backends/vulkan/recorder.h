@@ -53,6 +53,7 @@ class Recording {
   std::vector<Pipeline> pipelines_;   // likewise
   VkDescriptorPool pool_ = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets_;
+  std::vector<VkBufferView> views_;  // of those; null for tensors that are storage buffers
   uint64_t dispatches_ = 0;
   uint64_t barriers_ = 0;
 };

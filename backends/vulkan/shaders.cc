@@ -9,7 +9,7 @@ namespace {
 #undef SHADER
 
 constexpr Shader kShaders[] = {
-#define SHADER(identifier, file, buffers, ...) {#identifier, k_##identifier, sizeof k_##identifier, buffers},
+#define SHADER(identifier, file, kinds, ...) {#identifier, k_##identifier, sizeof k_##identifier, kinds},
 #include "backends/vulkan/shaders.def"
 #undef SHADER
 };

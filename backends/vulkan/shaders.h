@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace berth::vulkan {
 
@@ -16,7 +17,9 @@ struct Shader {
   const char* name;
   const uint32_t* words;  // SPIR-V
   size_t bytes;
-  int buffers;  // that it sees, without its numbers
+  const char* kinds;  // of what it sees beside its numbers (shaders.def)
+
+  int tensors() const { return static_cast<int>(std::strlen(kinds)); }
 };
 
 const Shader& shader(ShaderId id);

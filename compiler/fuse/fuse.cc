@@ -20,6 +20,7 @@
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/move_quantization.h"
 #include "compiler/fuse/narrow_weights.h"
+#include "compiler/fuse/order_weights.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/passes/dce.h"
@@ -99,6 +100,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),
+      // Behind it: convolutions of one axis have images and weights as those of two by now.
+      pass("order_weights", order_weights),
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},

@@ -18,6 +18,7 @@
 //     conv1d_to_2d          convolutions over one axis as those over two
 //     channels_last         images with the channels innermost
 //     precision             weights in 16 bits, for `--precision`
+//     order_weights         weights with what is summed over innermost
 //     pack_weights          weights in the order in which they are read
 //
 //     fuse_lstm_loops       a loop over the steps of an LSTM; the one pass before placement (compiler/pipeline.cc)

@@ -262,6 +262,7 @@ Target plugin_target(const berth_target& from, DeviceIndex index) {
   if (from.is_pure != 0 && from.preprocess != nullptr) target.specs.push_back({kPureSpec, "1"});
   target.fuses = from.fuses != 0;
   target.channels_last = from.channels_last != 0;
+  target.depth_last = from.channels_last == 2;
   if (from.packs_weights != 0) target.isa = "native";
   target.narrow_weights = from.packs_weights != 0;
   const PluginTarget plugin(from, target.name);

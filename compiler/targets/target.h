@@ -117,6 +117,7 @@ struct Target {
   MarkNodes marks;              // null: any node may be in any delegate
   bool fuses = false;           // has kernels for fused operators ("berth::conv", …)
   bool channels_last = false;   // computes faster with the channels innermost
+  bool depth_last = false;      // and with what a product sums over innermost in its weight
   std::string isa;              // weights are packed for this instruction set ("native", …); empty: never
   bool narrow_weights = false;  // its kernels of products take weights of bf16 and f16
   DType weights = DType::kF32;  // of products, bf16 or f16 instead: `--precision`

@@ -111,6 +111,94 @@ TEST_F(VulkanKernels, ConvolutionsOfAllKinds) {
   EXPECT_GT(tried, 10);
 }
 
+// With weights as order_weights leaves them. Multiples of four are read four at a time; three channels are joined with
+// the taps beside them.
+TEST_F(VulkanKernels, ConvolutionsOfImagesWithTheirChannelsInnermost) {
+  using List = std::vector<int64_t>;
+  const std::vector<uint8_t> last = {0, 2, 3, 1}, depth_last = {1, 2, 3, 0};
+  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t groups = dice.number(0, 2) == 0 ? 2 : 1, in = seed % 3 == 0 ? 3 : 4 * dice.size(5);
+    const int32_t out = seed % 4 == 1 ? dice.size(9) : 4 * dice.size(5);
+    const int32_t height = 3 + dice.size(7), width = 3 + dice.size(7), tall = dice.size(3), wide = dice.size(3);
+    const int64_t step = dice.number(1, 2), spread = tall < 3 && wide < 3 ? dice.number(1, 2) : 1;
+    const int64_t pad = dice.number(0, std::min(tall, wide) - 1);
+    const auto made = [&](int32_t size, int32_t kernel) {
+      return static_cast<int32_t>((size + 2 * pad - spread * (kernel - 1) - 1) / step + 1);
+    };
+    const Array x = dice.ordered({2, groups * in, height, width}, last);
+    const Array w = dice.ordered({groups * out, in, tall, wide}, last);
+    const std::vector<int32_t> sizes = {2, groups * out, made(height, tall), made(width, wide)};
+    const Array bias = dice.array({groups * out}), residual = dice.ordered(sizes, last), y = room(sizes, last);
+    const List steps = {step, step}, pads = {pad, pad}, spreads = {spread, spread}, none = {0, 0};
+    const char* const activation = kActivations[seed % 4];
+    EXPECT_SAME(fused_conv_out,
+                {x, w, bias, residual, steps, pads, spreads, false, none, groups, activation, 0.3, 0.8, "", y},
+                {x, w, bias, residual}, {y});
+    EXPECT_SAME(fused_conv_out,
+                {x, w, nullptr, nullptr, steps, pads, spreads, false, none, groups, activation, 0.3, 0.8, "", y},
+                {x, w}, {y});
+    const Array v = dice.ordered({in, out, 2, 2}, depth_last), up = dice.ordered({2, in, height, width}, last);
+    const Array larger = room({2, out, 2 * height, 2 * width}, last), of_out = dice.array({out});
+    EXPECT_SAME(convolution_out, {up, v, of_out, List{2, 2}, none, List{1, 1}, true, none, 1, larger}, {up, v, of_out},
+                {larger});
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanKernels, ConvolutionsOfEachChannelByItself) {
+  using List = std::vector<int64_t>;
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  for (uint32_t seed = 0; seed < 2 * kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t channels = 1 + (seed % 2 == 0 ? 4 * dice.size(10) - 1 : dice.size(10));
+    const int32_t height = 3 + dice.size(7), width = 3 + dice.size(7), kernel = 1 + 2 * dice.size(1);
+    const int64_t step = dice.number(1, 2), pad = dice.number(0, 1);
+    const auto made = [&](int32_t size) { return static_cast<int32_t>((size + 2 * pad - kernel) / step + 1); };
+    const Array x = dice.ordered({2, channels, height, width}, last);
+    const Array w = dice.ordered({channels, 1, kernel, kernel}, {1, 2, 3, 0});
+    const std::vector<int32_t> sizes = {2, channels, made(height), made(width)};
+    const Array bias = dice.array({channels}), residual = dice.ordered(sizes, last), y = room(sizes, last);
+    const List steps = {step, step}, pads = {pad, pad}, ones = {1, 1}, none = {0, 0};
+    const char* const activation = kActivations[seed % 3];
+    EXPECT_SAME(fused_conv_out,
+                {x, w, bias, residual, steps, pads, ones, false, none, channels, activation, 0.3, 0.8, "", y},
+                {x, w, bias, residual}, {y});
+    EXPECT_SAME(fused_conv_out,
+                {x, w, nullptr, nullptr, steps, pads, ones, false, none, channels, "hard_swish", 0, 0, "", y}, {x, w},
+                {y});
+    if (HasFailure()) return;
+  }
+}
+
+// What padding brings is 0 by the weight, and never what lies beside the image.
+TEST_F(VulkanKernels, NoElementOfAnotherLineIsReadAtAnEdge) {
+  using List = std::vector<int64_t>;
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  for (const int32_t channels : {3, 4}) {
+    std::vector<double> values(2 * channels * 4 * 5, 1.0);
+    // The last column of each line, which the first of the next must not see.
+    for (size_t i = 4; i < values.size(); i += 5) values[i] = INFINITY;
+    const Array x(DType::kF32, {2, channels, 4, 5}, values, last);
+    const Array w(DType::kF32, {4, channels, 3, 3}, std::vector<double>(36 * channels, 0.5), last);
+    const Array y = room({2, 4, 4, 5}, last);
+    EXPECT_SAME(convolution_out, {x, w, nullptr, List{1, 1}, List{1, 1}, List{1, 1}, false, List{0, 0}, 1, y}, {x, w},
+                {y});
+  }
+}
+
+TEST_F(VulkanKernels, LinearLayersOfAllOrdersOfTheirWeight) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const int32_t rows = dice.size(70), n = 4 * dice.size(6), k = 4 * dice.size(12);
+    const Array x = dice.array({rows, k}), w = dice.ordered({k, n}, {1, 0}), bias = dice.array({n});
+    const Array residual = dice.array({rows, n}), y = room({rows, n});
+    EXPECT_SAME(fused_linear_out, {x, w, bias, residual, "relu", 0, 0, "", y}, {x, w, bias, residual}, {y});
+    EXPECT_SAME(fused_linear_out, {x, w, nullptr, nullptr, "gelu", 0, 0, "", y}, {x, w}, {y});
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(VulkanKernels, PointwiseConvolutionsOfPlanesOfAnySize) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     Dice dice(seed);
@@ -166,8 +254,9 @@ TEST_F(VulkanKernels, PlanesPooledAndResized) {
 TEST_F(VulkanKernels, AttentionOfAllForms) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     Dice dice(seed);
-    const int32_t batch = dice.size(2), heads = dice.size(3), size = dice.size(40);
-    const int32_t queries = dice.size(9), keys = dice.size(9);
+    // Multiples of four are read four at a time.
+    const int32_t batch = dice.size(2), heads = dice.size(3), size = seed % 2 == 0 ? dice.size(40) : 4 * dice.size(20);
+    const int32_t queries = dice.size(20), keys = dice.size(20);
     const int32_t columns = 3 * heads * size;
     const Array q = dice.array({batch, queries, columns}), k = dice.array({batch, keys, columns});
     const Array v = dice.array({batch, keys, columns}), y = room({batch, queries, heads * size});

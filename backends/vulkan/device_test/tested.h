@@ -46,6 +46,10 @@ class Dice {
     if (coin()) std::shuffle(made.begin(), made.end(), random_);
     return made;
   }
+  /// f32 with random elements, in this order of its dimensions.
+  Array ordered(const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order) {
+    return Array(DType::kF32, sizes, array(sizes).values(), order);
+  }
   /// The order that images have: row-major, or channels last.
   std::vector<uint8_t> image_order(int rank) {
     std::vector<uint8_t> made(rank);
@@ -64,23 +68,28 @@ class Dice {
   ::testing::ScopedTrace trace_;
 };
 
-/// The device, with validation; closed before the layers' own objects end.
+/// The device, with validation, once with the kernels that it chooses and once with those for cards; closed before the
+/// layers' own objects end.
 class TestedDevice final : public ::testing::Environment {
  public:
-  static VulkanAllocator& get() {
-    if (opened() == nullptr) {
+  static VulkanAllocator& get(bool for_cards = false) {
+    std::unique_ptr<VulkanAllocator>& one = opened(for_cards);
+    if (one == nullptr) {
       VulkanOptions options;
       options.validation = true;
-      opened() = std::make_unique<VulkanAllocator>(options);
+      options.for_cards = for_cards;
+      one = std::make_unique<VulkanAllocator>(options);
     }
-    return *opened();
+    return *one;
   }
-  void TearDown() override { opened().reset(); }
+  void TearDown() override {
+    for (const bool for_cards : {false, true}) opened(for_cards).reset();
+  }
 
  private:
-  static std::unique_ptr<VulkanAllocator>& opened() {
-    static std::unique_ptr<VulkanAllocator> one;
-    return one;
+  static std::unique_ptr<VulkanAllocator>& opened(bool for_cards) {
+    static std::unique_ptr<VulkanAllocator> all[2];
+    return all[for_cards ? 1 : 0];
   }
 };
 
@@ -95,45 +104,48 @@ class VulkanKernels : public ::testing::Test {
     if (device().device_count() == 0) GTEST_SKIP() << device().describe();
   }
   void TearDown() override {
-    EXPECT_EQ(device().live_blocks(), 0u);
-    EXPECT_EQ(device().messages(), 0u) << "the validation layers have something to say";
+    for (const bool for_cards : {false, true}) {
+      EXPECT_EQ(device(for_cards).live_blocks(), 0u);
+      EXPECT_EQ(device(for_cards).messages(), 0u) << "the validation layers have something to say";
+    }
   }
-  static VulkanAllocator& device() { return TestedDevice::get(); }
+  static VulkanAllocator& device(bool for_cards = false) { return TestedDevice::get(for_cards); }
 
-  /// Runs both on `args` and compares what they write to `results`, which are among them, as are `inputs`.
+  /// Runs the host's, and the device's in both forms, on `args` and compares what they write to `results`, which are among them, as are `inputs`.
   void expect_same(Kernel host, Kernel kernel, std::vector<Arg> args, const std::vector<Array>& inputs,
                    const std::vector<Array>& results) {
     const berth::testing::Outcome outcome = berth::testing::run_with(host, args, 1, size_t{1} << 22);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     std::vector<std::vector<double>> expected;
-    for (const Array& result : results) {
-      expected.push_back(result.values());
-      std::memset(result.tensor().raw(), 0xCD, result.tensor().nbytes());
-    }
+    for (const Array& result : results) expected.push_back(result.values());
     std::vector<Array> all = inputs;
     all.insert(all.end(), results.begin(), results.end());
-    const Result<DeviceStream*> stream = device().create_stream(0);
-    ASSERT_TRUE(stream.ok());
-    run_on_device(kernel, args, all, *stream);
-    device().destroy_stream(*stream, 0);
-    for (size_t i = 0; i < results.size(); ++i) compare(results[i], expected[i]);
+    for (const bool for_cards : {false, true}) {
+      SCOPED_TRACE(for_cards ? "kernels for cards" : "kernels that the device chooses");
+      for (const Array& result : results) std::memset(result.tensor().raw(), 0xCD, result.tensor().nbytes());
+      run_on_device(device(for_cards), kernel, args, all);
+      for (size_t i = 0; i < results.size(); ++i) compare(results[i], expected[i]);
+    }
   }
 
  private:
-  void run_on_device(Kernel kernel, std::vector<Arg>& args, const std::vector<Array>& all, DeviceStream* stream) {
+  static void run_on_device(VulkanAllocator& on, Kernel kernel, std::vector<Arg>& args, const std::vector<Array>& all) {
+    const Result<DeviceStream*> made = on.create_stream(0);
+    ASSERT_TRUE(made.ok());
+    DeviceStream* const stream = *made;
     std::vector<void*> host;
     for (const Array& array : all) {
       Tensor& tensor = array.tensor();
       host.push_back(tensor.raw());
-      const Result<void*> memory = device().allocate(tensor.nbytes(), 0);
+      const Result<void*> memory = on.allocate(tensor.nbytes(), 0);
       ASSERT_TRUE(memory.ok());
-      EXPECT_EQ(device().copy_host_to_device(*memory, tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
+      EXPECT_EQ(on.copy_host_to_device(*memory, tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
       tensor.set_data(*memory);
     }
     Session session;
-    session.gpu = device().gpu(0);
-    session.blocks = &device().blocks();
-    session.stream = device().stream(stream);
+    session.gpu = on.gpu(0);
+    session.blocks = &on.blocks();
+    session.stream = on.stream(stream);
     std::vector<EValue*> values;
     for (Arg& arg : args) values.push_back(arg.value());
     KernelContext context({}, nullptr, {}, &session);
@@ -141,10 +153,11 @@ class VulkanKernels : public ::testing::Test {
     EXPECT_EQ(session.run_steps(), Error::kOk);
     for (size_t i = 0; i < all.size(); ++i) {
       Tensor& tensor = all[i].tensor();
-      EXPECT_EQ(device().copy_device_to_host(host[i], tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
-      device().deallocate(tensor.raw(), 0);
+      EXPECT_EQ(on.copy_device_to_host(host[i], tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
+      on.deallocate(tensor.raw(), 0);
       tensor.set_data(host[i]);
     }
+    on.destroy_stream(stream, 0);
   }
 
   static void compare(const Array& result, const std::vector<double>& expected) {

@@ -101,7 +101,9 @@ Error Chain::run_sized(const Tensor& out) {
     for (size_t k = 0; k < inputs_.size(); ++k) strides[k + 1] = stretched(*inputs_[k], out.rank(), d);
     places.add(out.size(d), tensors, strides);
   }
-  Launch ask(context_, steps_.size() <= 4 ? ShaderId::elementwise_4 : ShaderId::elementwise_32);
+  const bool few = steps_.size() <= 4;
+  Launch ask(context_, few ? ShaderId::elementwise_4 : ShaderId::elementwise_32,
+             few ? ShaderId::elementwise_4_texels : ShaderId::elementwise_32_texels);
   ask.constant(static_cast<int64_t>(inputs_.size())).constant(static_cast<int64_t>(constants_.size()));
   ask.constant(static_cast<int64_t>(steps_.size())).constant(places.is_flat(tensors) ? 0 : places.rank);
   for (const Number& step : steps_) {
@@ -134,7 +136,7 @@ Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& 
     written.extend(sizes[d], to_strides[d]);
   }
   if (count == 0) return Error::kOk;
-  Launch ask(context, ShaderId::elementwise_4);
+  Launch ask(context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels);
   ask.constant(1).constant(0).constant(0).constant(places.is_flat(2) ? 0 : places.rank);
   ask.writes(to, written).reads(from, read);
   for (size_t k = 1; k < elementwise::kMaxInputs; ++k) ask.none();

@@ -1,6 +1,7 @@
 // Attention, long short-term memories and shuffles, which compiler/fuse makes of other operators.
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
+#include "backends/vulkan/kernels/tiles.h"
 #include "kernels/portable/fused_attention.h"
 #include "kernels/portable/fused_lstm.h"
 #include "kernels/portable/fused_shuffle.h"
@@ -35,6 +36,19 @@ Error run_lstm(KernelContext& context, const Lstm& lstm) {
   return ask.run(lstm.hidden.size(0), 1);
 }
 
+// Whether a kernel may read all of it four elements at a time, in loops that the driver does not end (tiles.cc).
+bool takes_texels(const portable::Attention& a, const Tensor& out) {
+  if (a.head_size % 4 != 0 || a.key->size(1) * a.head_size / 32 > 60000 || !has_texels(out, out.raw())) return false;
+  const Tensor* const matrices[] = {a.query, a.key, a.value};
+  for (int k = 0; k < 3; ++k) {
+    const Tensor& one = *matrices[k];
+    if (!has_texels(one, one.raw()) || one.stride(0) % 4 != 0 || one.stride(1) % 4 != 0 || a.column[k] % 4 != 0) {
+      return false;
+    }
+  }
+  return out.stride(0) % 4 == 0 && out.stride(1) % 4 == 0;
+}
+
 }  // namespace
 
 Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
@@ -44,7 +58,10 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
   const Tensor& out = args.out;
   const int64_t queries = a.query->size(1);
-  Launch ask(context, ShaderId::attention);
+  const Gpu& gpu = *static_cast<const Session*>(context.user())->gpu;
+  const bool tiles = gpu.reads_texels() && takes_texels(a, out);
+  Launch ask(context, tiles ? ShaderId::attention_tiles : ShaderId::attention,
+             tiles ? ShaderId::attention_tiles : ShaderId::attention_texels);
   ask.constant(a.mask != nullptr ? 1 : 0).constant(a.causal ? 1 : 0);
   ask.writes(out).reads(a.query).reads(a.key).reads(a.value).reads(a.mask);
   ask.number(queries).number(a.key->size(1)).number(a.heads).number(a.head_size);
@@ -53,6 +70,13 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   ask.number(out.stride(0)).number(out.stride(1)).number(0);
   for (int64_t stride : a.mask_stride) ask.number(stride);
   ask.real(a.scale);
+  if (tiles) {
+    // As in attention_tiles.comp.
+    constexpr int64_t kQueries = 8;
+    constexpr int64_t kWidth = 32;
+    const int64_t blocks = (a.head_size + kWidth - 1) / kWidth;
+    return ask.run(out.size(0) * a.heads * ((queries + kQueries - 1) / kQueries) * blocks, 1);
+  }
   constexpr int64_t kColumns = 16;  // as in attention.comp
   return ask.run(out.size(0) * a.heads * queries * ((a.head_size + kColumns - 1) / kColumns));
 }
@@ -77,7 +101,7 @@ Error fused_shuffle_out(KernelContext& context, const arguments::fused_shuffle_o
   for (Tensor& to : args.out) {
     int64_t first = 0;
     for (const Tensor& part : args.parts) {
-      Launch ask(context, ShaderId::shuffle);
+      Launch ask(context, ShaderId::shuffle, ShaderId::shuffle_texels);
       ask.writes(to).reads(part);
       for (int d = 0; d < 4; ++d) ask.number(to.size(d));
       for (int d = 0; d < 4; ++d) ask.number(to.stride(d));

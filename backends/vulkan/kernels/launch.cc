@@ -9,6 +9,10 @@ Launch::Launch(KernelContext& context, ShaderId shader)
   step_.shader = shader;
 }
 
+Launch::Launch(KernelContext& context, ShaderId shader, ShaderId texels) : Launch(context, shader) {
+  if (session_.gpu->reads_texels()) step_.shader = texels;
+}
+
 Launch& Launch::constant(int64_t value) {
   fits_ = fits_ && value >= 0 && value <= UINT32_MAX;
   step_.constants.push_back(static_cast<uint32_t>(value));

@@ -25,6 +25,8 @@ struct Range {
 class Launch {
  public:
   Launch(KernelContext& context, ShaderId shader);
+  /// `texels` instead on devices where kernels that read texels are faster.
+  Launch(KernelContext& context, ShaderId shader, ShaderId texels);
 
   /// The next specialisation constant.
   Launch& constant(int64_t value);

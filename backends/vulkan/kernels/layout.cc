@@ -31,7 +31,7 @@ Error view(KernelContext& context, const Tensor& self, const Sizes& sizes, Tenso
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
   const Tensor* const both[] = {&self, &out};
   BERTH_RETURN_IF_ERROR(require_f32(context, both));
-  Launch ask(context, ShaderId::view);
+  Launch ask(context, ShaderId::view, ShaderId::view_texels);
   ask.constant(out.rank()).constant(self.rank()).writes(out).reads(self);
   for (const Tensor* tensor : {static_cast<const Tensor*>(&out), &self}) {
     for (int d = 0; d < tensor->rank(); ++d) ask.number(tensor->size(d)).number(tensor->stride(d));

@@ -1,6 +1,7 @@
 // Products of matrices and convolutions: all of them are portable::Product, with what follows them.
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
+#include "backends/vulkan/kernels/tiles.h"
 #include "kernels/portable/conv_arguments.h"
 #include "kernels/portable/fused_conv.h"
 #include "kernels/portable/fused_linear.h"
@@ -12,22 +13,6 @@ namespace {
 using portable::Activation;
 using portable::Convolution;
 using portable::Product;
-
-// The tensors of a product, whose pointers in it point into them, and what follows it.
-struct Finish {
-  const Tensor* a = nullptr;
-  const Tensor* b = nullptr;
-  const Tensor* c = nullptr;
-  const Tensor* start = nullptr;  // that Product::start points to, or what lies like `c`
-  bool start_like_c = false;
-  const Tensor* bias = nullptr;
-  bool bias_by_row = false;
-  Activation activation;
-};
-
-int64_t offset_in(const Tensor& tensor, const void* pointer) {
-  return (static_cast<const char*>(pointer) - tensor.data<char>()) / 4;
-}
 
 // Whether each position reads one element of its own, which is always there.
 bool has_no_taps(const Product& p) {
@@ -82,6 +67,9 @@ Error run(KernelContext& context, const Product& p, const Finish& finish) {
   const Tensor* const tensors[] = {finish.a, finish.b, finish.c, finish.start, finish.bias};
   BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
+  bool done = false;
+  const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
+  if (done) return error;
   const Tile tile = tile_of(p);
   Launch ask(context, tile.shader);
   ask.constant(static_cast<int64_t>(finish.activation.kind));
@@ -89,17 +77,7 @@ Error run(KernelContext& context, const Product& p, const Finish& finish) {
   ask.constant(finish.start == nullptr ? 0 : finish.start_like_c ? 1 : 2);
   ask.constant(has_no_taps(p) ? 0 : 1);
   ask.writes(*finish.c).reads(finish.a).reads(finish.b).reads(finish.bias).reads(finish.start);
-  ask.number(offset_in(*finish.a, p.a)).number(offset_in(*finish.b, p.b)).number(offset_in(*finish.c, p.c));
-  ask.number(p.rows).number(p.columns()).number(p.channels);
-  ask.number(p.row_a).number(p.channel_a).number(p.channel_b).number(p.row_c).number(p.batch[1].count);
-  for (const Product::Batch& batch : p.batch) ask.number(batch.a).number(batch.b).number(batch.c).number(batch.start);
-  ask.real(finish.activation.alpha).real(finish.activation.beta);
-  ask.number(p.start_row).number(p.start_column).real(p.start_scale.real).real(p.a_scale.real);
-  for (const Product::Batch& batch : p.batch) ask.number(batch.start);
-  for (const Product::Axis& axis : p.axis) {
-    ask.number(axis.count).number(axis.size).number(axis.step).number(axis.origin).number(axis.taps);
-    ask.number(axis.tap_step).number(axis.tap_a).number(axis.b).number(axis.c);
-  }
+  put_numbers(ask, p, finish);
   return ask.run(tile.count(p));
 }
 

@@ -27,7 +27,7 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
   if (extreme && inner.count == 0 && out.numel() > 0) {
     return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
   }
-  Launch ask(context, ShaderId::reduce);
+  Launch ask(context, ShaderId::reduce, ShaderId::reduce_texels);
   ask.constant(kind).constant(outer.rank).constant(inner.rank).writes(out).reads(self);
   ask.number(inner.count).real(is_mean ? 1 / static_cast<double>(inner.count) : 1);
   ask.walk(outer).walk(inner);
@@ -63,7 +63,7 @@ Error softmax(KernelContext& context, const Args& args, bool logarithm) {
   const Tensor* tensors[] = {&out, &self};
   const Walk rows = portable::walk_dims(tensors, ~(uint32_t{1} << dim));
   const Walk row = portable::walk_dims(tensors, uint32_t{1} << dim);
-  Launch ask(context, ShaderId::softmax);
+  Launch ask(context, ShaderId::softmax, ShaderId::softmax_texels);
   ask.constant(logarithm ? 1 : 0).constant(rows.rank).writes(out).reads(self);
   ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows);
   return ask.run(rows.count);
@@ -86,7 +86,7 @@ struct Norm {
 Error run_norm(KernelContext& context, const Norm& n) {
   const Tensor* const tensors[] = {&n.input, n.weight, n.bias, &n.out, &n.mean, &n.rstd};
   BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
-  Launch ask(context, ShaderId::norm);
+  Launch ask(context, ShaderId::norm, ShaderId::norm_texels);
   ask.constant(n.rows.rank).constant(n.elements.rank);
   ask.constant((n.weight != nullptr ? 1 : 0) + (n.bias != nullptr ? 2 : 0));
   ask.writes(n.out).reads(n.input).writes(n.mean).writes(n.rstd).reads(n.weight).reads(n.bias);

@@ -11,10 +11,10 @@ layout(constant_id = 0) const uint MASKED = 0;
 layout(constant_id = 1) const uint CAUSAL = 0;
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Query { float q[]; };
-layout(set = 0, binding = 3) readonly buffer Key { float key[]; };
-layout(set = 0, binding = 4) readonly buffer Value { float value[]; };
-layout(set = 0, binding = 5) readonly buffer Mask { float mask[]; };
+READS(2, Query, q);
+READS(3, Key, key);
+READS(4, Value, value);
+READS(5, Mask, mask);
 
 #define QUERIES NUMBER(0)
 #define KEYS NUMBER(1)
@@ -29,15 +29,14 @@ const int COLUMNS = 16;
 float score(int at_q, int at_k, int at_mask, int k) {
   float sum = 0.0;
   const int from = at_k + k * STRIDE(1, 1);
-  for (int i = 0; i < HEAD_SIZE; ++i) sum += q[at_q + i] * key[from + i];
+  for (int i = 0; i < HEAD_SIZE; ++i) sum += AT(q, at_q + i) * AT(key, from + i);
   sum *= SCALE;
-  if (MASKED != 0u) sum += mask[at_mask + k * MASK_STRIDE(3)];
+  if (MASKED != 0u) sum += AT(mask, at_mask + k * MASK_STRIDE(3));
   return sum;
 }
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int blocks = (HEAD_SIZE + COLUMNS - 1) / COLUMNS;
   const int first = item % blocks * COLUMNS;
   const int row = item / blocks % QUERIES;
@@ -52,6 +51,7 @@ void main() {
   const int seen = CAUSAL != 0u ? min(row + 1, KEYS) : KEYS;
   const int last = min(HEAD_SIZE - first, COLUMNS) - 1;
 
+  const int stride_v = STRIDE(2, 1);
   float most = -kInfinity;
   float total = 0.0;
   float sums[COLUMNS];
@@ -65,9 +65,11 @@ void main() {
     most = next;
     total = total * shrink + share;
     for (int j = 0; j < COLUMNS; ++j) {
-      sums[j] = sums[j] * shrink + (share == 0.0 ? 0.0 : share * value[at_v + k * STRIDE(2, 1) + min(j, last)]);
+      sums[j] = sums[j] * shrink + (share == 0.0 ? 0.0 : share * AT(value, at_v + k * stride_v + min(j, last)));
     }
   }
   const int to = BEGIN(0) + batch * STRIDE(3, 0) + row * STRIDE(3, 1) + of_head + first;
-  for (int j = 0; j <= last; ++j) result[to + j] = sums[j] / total;
+  for (int j = 0; j < COLUMNS; ++j) {
+    if (wanted && j <= last) result[to + j] = sums[j] / total;
+  }
 }

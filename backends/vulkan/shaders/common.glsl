@@ -2,7 +2,13 @@
 // buffers in shaders.def.
 //
 // Numbers: how many work items there are; at which element of its buffer each tensor begins; then the kernel's own.
-layout(local_size_x = 64) in;
+//
+// TEXELS: for devices that are processors, where texels are read eight at a time and elements of a buffer one after the
+// other, and where numbers that are read behind a branch are too. So tensors are read as texels, and ITEM does not return.
+#ifndef GROUP
+#define GROUP 64
+#endif
+layout(local_size_x = GROUP) in;
 
 layout(set = 0, binding = 0, std430) readonly restrict buffer Numbers { int numbers[]; };
 
@@ -12,6 +18,24 @@ layout(set = 0, binding = 0, std430) readonly restrict buffer Numbers { int numb
 
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
 int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
+
+#ifdef TEXELS
+#define READS(place, Block, name) layout(set = 0, binding = place) uniform samplerBuffer name
+#define AT(name, i) texelFetch(name, i).x
+#define ITEM \
+  const bool wanted = item_number() < numbers[0]; \
+  const int item = max(min(item_number(), numbers[0] - 1), 0);
+#else
+#define READS(place, Block, name) \
+  layout(set = 0, binding = place) readonly buffer Block { float name[]; }
+#define AT(name, i) name[i]
+#define ITEM \
+  const int item = item_number(); \
+  const bool wanted = true; \
+  if (item >= numbers[0]) return;
+#endif
+
+#define MOST_DIMS 16
 
 #define kInfinity uintBitsToFloat(0x7f800000u)
 

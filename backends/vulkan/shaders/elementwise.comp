@@ -49,14 +49,14 @@ layout(constant_id = 35) const uint STEP_31 = 0;
 #endif
 
 layout(set = 0, binding = 1) buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input0 { float input_0[]; };
-layout(set = 0, binding = 3) readonly buffer Input1 { float input_1[]; };
-layout(set = 0, binding = 4) readonly buffer Input2 { float input_2[]; };
-layout(set = 0, binding = 5) readonly buffer Input3 { float input_3[]; };
-layout(set = 0, binding = 6) readonly buffer Input4 { float input_4[]; };
-layout(set = 0, binding = 7) readonly buffer Input5 { float input_5[]; };
-layout(set = 0, binding = 8) readonly buffer Input6 { float input_6[]; };
-layout(set = 0, binding = 9) readonly buffer Input7 { float input_7[]; };
+READS(2, Input0, input_0);
+READS(3, Input1, input_1);
+READS(4, Input2, input_2);
+READS(5, Input3, input_3);
+READS(6, Input4, input_4);
+READS(7, Input5, input_5);
+READS(8, Input6, input_6);
+READS(9, Input7, input_7);
 
 float power(float a, float b) {
   if (b == 0.0 || a == 1.0) return 1.0;
@@ -107,8 +107,7 @@ float apply(uint op, float a, float b, float c) {
 }
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int constants = 2;
   int at[9];
   for (int k = 0; k < 9; ++k) at[k] = RANK == 0 ? item : 0;
@@ -122,14 +121,14 @@ void main() {
     for (int k = 0; k <= int(INPUTS); ++k) at[k] += place * NUMBER(sizes + (k + 1) * int(RANK) + d);
   }
   float values[8 + 32 + MOST_STEPS];
-  if (INPUTS > 0u) values[0] = input_0[BEGIN(1) + NUMBER(0) + at[1]];
-  if (INPUTS > 1u) values[1] = input_1[BEGIN(2) + at[2]];
-  if (INPUTS > 2u) values[2] = input_2[BEGIN(3) + at[3]];
-  if (INPUTS > 3u) values[3] = input_3[BEGIN(4) + at[4]];
-  if (INPUTS > 4u) values[4] = input_4[BEGIN(5) + at[5]];
-  if (INPUTS > 5u) values[5] = input_5[BEGIN(6) + at[6]];
-  if (INPUTS > 6u) values[6] = input_6[BEGIN(7) + at[7]];
-  if (INPUTS > 7u) values[7] = input_7[BEGIN(8) + at[8]];
+  if (INPUTS > 0u) values[0] = AT(input_0, BEGIN(1) + NUMBER(0) + at[1]);
+  if (INPUTS > 1u) values[1] = AT(input_1, BEGIN(2) + at[2]);
+  if (INPUTS > 2u) values[2] = AT(input_2, BEGIN(3) + at[3]);
+  if (INPUTS > 3u) values[3] = AT(input_3, BEGIN(4) + at[4]);
+  if (INPUTS > 4u) values[4] = AT(input_4, BEGIN(5) + at[5]);
+  if (INPUTS > 5u) values[5] = AT(input_5, BEGIN(6) + at[6]);
+  if (INPUTS > 6u) values[6] = AT(input_6, BEGIN(7) + at[7]);
+  if (INPUTS > 7u) values[7] = AT(input_7, BEGIN(8) + at[8]);
   for (int k = 0; k < int(CONSTANTS); ++k) values[int(INPUTS) + k] = REAL(constants + k);
 #define RUN(i, step) \
   if (STEPS > uint(i)) \
@@ -142,5 +141,6 @@ void main() {
   RUN(18, STEP_18) RUN(19, STEP_19) RUN(20, STEP_20) RUN(21, STEP_21) RUN(22, STEP_22) RUN(23, STEP_23) RUN(24, STEP_24)
   RUN(25, STEP_25) RUN(26, STEP_26) RUN(27, STEP_27) RUN(28, STEP_28) RUN(29, STEP_29) RUN(30, STEP_30) RUN(31, STEP_31)
 #endif
-  result[BEGIN(0) + NUMBER(1) + at[0]] = values[STEPS == 0u ? 0u : INPUTS + CONSTANTS + STEPS - 1u];
+  const int to = BEGIN(0) + NUMBER(1) + at[0];
+  if (wanted) result[to] = values[STEPS == 0u ? 0u : INPUTS + CONSTANTS + STEPS - 1u];
 }

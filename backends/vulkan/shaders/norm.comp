@@ -13,29 +13,31 @@ layout(constant_id = 1) const uint ELEMENTS = 1;  // likewise
 layout(constant_id = 2) const uint AFFINE = 0;    // 1: there is a weight; 2: a bias
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 layout(set = 0, binding = 3) writeonly buffer Means { float means[]; };
 layout(set = 0, binding = 4) writeonly buffer Deviations { float deviations[]; };
-layout(set = 0, binding = 5) readonly buffer Weights { float weights[]; };
-layout(set = 0, binding = 6) readonly buffer Biases { float biases[]; };
+READS(5, Weights, weights);
+READS(6, Biases, biases);
 
 const int kRows = 5;
 const int kElements = kRows + 5 * int(ROWS);
 
+// Sizes of a row, and strides along it.
+int size_of[MOST_DIMS];
+ivec2 stride_of[MOST_DIMS];
+
 ivec2 place_of(int k) {
   ivec2 at = ivec2(0);
   for (int d = int(ELEMENTS) - 1; d >= 0; --d) {
-    const int size = NUMBER(kElements + d);
-    const int place = k % size;
-    k /= size;
-    at += place * ivec2(NUMBER(kElements + int(ELEMENTS) + d), NUMBER(kElements + 2 * int(ELEMENTS) + d));
+    const int quotient = k / size_of[d];
+    at += (k - quotient * size_of[d]) * stride_of[d];
+    k = quotient;
   }
   return at;
 }
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   int at[4] = {BEGIN(1), BEGIN(0), BEGIN(2), BEGIN(3)};
   int rest = item;
   for (int d = int(ROWS) - 1; d >= 0; --d) {
@@ -48,11 +50,17 @@ void main() {
   const int groups = NUMBER(1);
   const int first_channel = groups == 0 ? 0 : item % groups * NUMBER(2);
   const int plane = NUMBER(3);
+  const float eps = REAL(4);
+  const ivec2 parameters = ivec2(BEGIN(4), BEGIN(5));
+  for (int d = 0; d < int(ELEMENTS); ++d) {
+    size_of[d] = NUMBER(kElements + d);
+    stride_of[d] = ivec2(NUMBER(kElements + int(ELEMENTS) + d), NUMBER(kElements + 2 * int(ELEMENTS) + d));
+  }
   // The sums lose what rounding takes only once (Kahan), as rows may be long.
   float total = 0.0;
   float lost = 0.0;
   for (int k = 0; k < length; ++k) {
-    precise const float next = x[at[0] + place_of(k).x] - lost;
+    precise const float next = AT(x, at[0] + place_of(k).x) - lost;
     precise const float sum = total + next;
     lost = isinf(sum) || isnan(sum) ? 0.0 : (sum - total) - next;
     total = sum;
@@ -61,21 +69,23 @@ void main() {
   float squares = 0.0;
   lost = 0.0;
   for (int k = 0; k < length; ++k) {
-    const float away = x[at[0] + place_of(k).x] - mean;
+    const float away = AT(x, at[0] + place_of(k).x) - mean;
     precise const float next = away * away - lost;
     precise const float sum = squares + next;
     lost = isinf(sum) || isnan(sum) ? 0.0 : (sum - squares) - next;
     squares = sum;
   }
-  const float deviation = 1.0 / sqrt(squares / float(length) + REAL(4));
-  means[at[2]] = mean;
-  deviations[at[3]] = deviation;
+  const float deviation = 1.0 / sqrt(squares / float(length) + eps);
+  if (wanted) {
+    means[at[2]] = mean;
+    deviations[at[3]] = deviation;
+  }
   for (int k = 0; k < length; ++k) {
     const ivec2 place = place_of(k);
     const int parameter = groups == 0 ? k : first_channel + k / plane;
-    float value = (x[at[0] + place.x] - mean) * deviation;
-    if ((AFFINE & 1u) != 0u) value *= weights[BEGIN(4) + parameter];
-    if ((AFFINE & 2u) != 0u) value += biases[BEGIN(5) + parameter];
-    result[at[1] + place.y] = value;
+    float value = (AT(x, at[0] + place.x) - mean) * deviation;
+    if ((AFFINE & 1u) != 0u) value *= AT(weights, parameters.x + parameter);
+    if ((AFFINE & 2u) != 0u) value += AT(biases, parameters.y + parameter);
+    if (wanted) result[at[1] + place.y] = value;
   }
 }

@@ -11,7 +11,7 @@ layout(constant_id = 0) const uint KIND = 0;     // 0 largest, 1 mean, 2 adaptiv
 layout(constant_id = 1) const uint INDICES = 0;  // whether indices are wanted
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 layout(set = 0, binding = 3) writeonly buffer Indices { uint indices[]; };
 
 #define CHANNELS NUMBER(0)
@@ -21,8 +21,7 @@ layout(set = 0, binding = 3) writeonly buffer Indices { uint indices[]; };
 #define DIVISOR NUMBER(26)
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int column = item % AXIS(1, 1);
   const int row = item / AXIS(1, 1) % AXIS(0, 1);
   const int plane = item / AXIS(1, 1) / AXIS(0, 1);
@@ -58,11 +57,16 @@ void main() {
     divisor = float(DIVISOR != 0 ? DIVISOR : PADS_COUNT != 0 ? padded : (to_y - from_y) * (to_x - from_x));
   }
 
+  const int row_step = STRIDE(0, 2);
+  const int column_step = STRIDE(0, 3);
+  const int to = BEGIN(0) + image * STRIDE(1, 0) + channel * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3);
+  const int place = image * STRIDE(2, 0) + channel * STRIDE(2, 1) + row * STRIDE(2, 2) + column * STRIDE(2, 3);
+  const int to_index = BEGIN(2) + 2 * place;
   float sum = KIND == 0u ? -kInfinity : 0.0;
   int best = min(from_y, height - 1) * width + min(from_x, width - 1);
   for (int y = from_y; y < to_y; y += step_y) {
     for (int k = from_x; k < to_x; k += step_x) {
-      const float value = x[in_plane + y * STRIDE(0, 2) + k * STRIDE(0, 3)];
+      const float value = AT(x, in_plane + y * row_step + k * column_step);
       if (KIND == 0u) {
         if (value > sum || isnan(value)) {
           sum = value;
@@ -74,10 +78,9 @@ void main() {
     }
   }
   if (KIND != 0u) sum = from_y < to_y && from_x < to_x ? sum / divisor : 0.0;
-  result[BEGIN(0) + image * STRIDE(1, 0) + channel * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3)] = sum;
-  if (INDICES != 0u) {
-    const int place = image * STRIDE(2, 0) + channel * STRIDE(2, 1) + row * STRIDE(2, 2) + column * STRIDE(2, 3);
-    indices[BEGIN(2) + 2 * place] = uint(best);
-    indices[BEGIN(2) + 2 * place + 1] = 0u;
+  if (wanted) result[to] = sum;
+  if (INDICES != 0u && wanted) {
+    indices[to_index] = uint(best);
+    indices[to_index + 1] = 0u;
   }
 }

@@ -7,6 +7,7 @@
 // Buffers: C, A, B, the bias, what is added (`start`).
 #define BUFFERS 5
 #include "common.glsl"
+#include "product_numbers.glsl"
 
 layout(constant_id = 0) const uint ACTIVATION = 0;
 layout(constant_id = 1) const uint BIAS = 0;   // 1: one a row of a group; 2: one a column
@@ -23,28 +24,6 @@ layout(set = 0, binding = 3) readonly buffer B { float b[]; };
 #endif
 layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 5) readonly buffer Start { float start[]; };
-
-// Numbers, in the order of products.cc.
-#define FIRST_A NUMBER(0)
-#define FIRST_B NUMBER(1)
-#define FIRST_C NUMBER(2)
-#define N_ROWS NUMBER(3)
-#define N_COLUMNS NUMBER(4)
-#define CHANNELS NUMBER(5)
-#define ROW_A NUMBER(6)
-#define CHANNEL_A NUMBER(7)
-#define CHANNEL_B NUMBER(8)
-#define ROW_C NUMBER(9)
-#define INNER_BATCH NUMBER(10)
-#define BATCH(i, what) NUMBER(11 + 4 * (i) + (what))  // a, b, c, start
-#define ALPHA REAL(19)
-#define BETA REAL(20)
-#define START_ROW NUMBER(21)
-#define START_COLUMN NUMBER(22)
-#define START_SCALE REAL(23)
-#define A_SCALE REAL(24)
-#define BIAS_BATCH(i) NUMBER(25 + (i))
-#define AXIS(i, what) NUMBER(27 + 9 * (i) + (what))  // count size step origin taps tap_step tap_a b c
 
 void main() {
   const int item = item_number();

@@ -12,11 +12,10 @@ layout(constant_id = 1) const uint OUTER = 1;
 layout(constant_id = 2) const uint INNER = 1;
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   int to = BEGIN(0);
   int from = BEGIN(1);
   int rest = item;
@@ -29,17 +28,23 @@ void main() {
   }
   const int sizes = 2 + 3 * int(OUTER);
   const int length = NUMBER(0);
+  const float factor = REAL(1);
+  int inner_size[MOST_DIMS];
+  int inner_stride[MOST_DIMS];
+  for (int d = 0; d < int(INNER); ++d) {
+    inner_size[d] = NUMBER(sizes + d);
+    inner_stride[d] = NUMBER(sizes + int(INNER) + d);
+  }
   float state = KIND == 0u ? 0.0 : KIND == 1u ? -kInfinity : kInfinity;
   float lost = 0.0;  // what rounding has taken from the sum (Kahan)
   for (int k = 0; k < length; ++k) {
     int at = from;
     int inside = k;
     for (int d = int(INNER) - 1; d >= 0; --d) {
-      const int size = NUMBER(sizes + d);
-      at += inside % size * NUMBER(sizes + int(INNER) + d);
-      inside /= size;
+      at += inside % inner_size[d] * inner_stride[d];
+      inside /= inner_size[d];
     }
-    const float value = x[at];
+    const float value = AT(x, at);
     if (KIND == 0u) {
       precise const float next = value - lost;
       precise const float sum = state + next;
@@ -51,5 +56,5 @@ void main() {
       state = value;
     }
   }
-  result[to] = KIND == 0u ? state * REAL(1) : state;
+  if (wanted) result[to] = KIND == 0u ? state * factor : state;
 }

@@ -7,7 +7,7 @@
 #include "common.glsl"
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Part { float x[]; };
+READS(2, Part, x);
 
 #define SIZE(d) NUMBER(d)
 #define STRIDE(tensor, d) NUMBER(4 + 4 * (tensor) + (d))  // of result, part
@@ -18,15 +18,15 @@ layout(set = 0, binding = 2) readonly buffer Part { float x[]; };
 #define CHANNELS NUMBER(16)     // of the part
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int column = item % SIZE(3);
   const int row = item / SIZE(3) % SIZE(2);
   const int channel = item / SIZE(3) / SIZE(2) % SIZE(1);
   const int image = item / SIZE(3) / SIZE(2) / SIZE(1);
   const int shuffled = BEFORE + channel;
   const int from = shuffled % GROUPS * GROUP_SIZE + shuffled / GROUPS - FIRST;
-  if (from < 0 || from >= CHANNELS) return;
   const int to = BEGIN(0) + image * STRIDE(0, 0) + channel * STRIDE(0, 1) + row * STRIDE(0, 2) + column * STRIDE(0, 3);
-  result[to] = x[BEGIN(1) + image * STRIDE(1, 0) + from * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3)];
+  const bool here = from >= 0 && from < CHANNELS;
+  const int there = BEGIN(1) + image * STRIDE(1, 0) + from * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3);
+  if (wanted && here) result[to] = AT(x, there);
 }

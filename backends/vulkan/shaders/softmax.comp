@@ -11,11 +11,10 @@ layout(constant_id = 0) const uint LOGARITHM = 0;
 layout(constant_id = 1) const uint RANK = 1;
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   int to = BEGIN(0);
   int from = BEGIN(1);
   int rest = item;
@@ -31,14 +30,14 @@ void main() {
   const int step_from = NUMBER(2);
   float most = -kInfinity;
   for (int k = 0; k < length; ++k) {
-    const float value = x[from + k * step_from];
+    const float value = AT(x, from + k * step_from);
     most = isnan(value) || value > most ? value : most;
   }
   float total = 0.0;
-  for (int k = 0; k < length; ++k) total += exp(x[from + k * step_from] - most);
+  for (int k = 0; k < length; ++k) total += exp(AT(x, from + k * step_from) - most);
   const float logarithm = log(total);
   for (int k = 0; k < length; ++k) {
-    const float value = x[from + k * step_from] - most;
-    result[to + k * step_to] = LOGARITHM != 0u ? value - logarithm : exp(value) / total;
+    const float value = AT(x, from + k * step_from) - most;
+    if (wanted) result[to + k * step_to] = LOGARITHM != 0u ? value - logarithm : exp(value) / total;
   }
 }

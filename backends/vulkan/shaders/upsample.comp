@@ -9,7 +9,7 @@
 layout(constant_id = 0) const uint KIND = 0;  // 0 nearest, 1 bilinear, 2 bilinear with aligned corners
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 
 #define CHANNELS NUMBER(0)
 #define IN(i) NUMBER(1 + (i))
@@ -31,8 +31,7 @@ float exact(int axis, int place) {
 }
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int column = item % OUT(1);
   const int row = item / OUT(1) % OUT(0);
   const int plane = item / OUT(1) / OUT(0);
@@ -41,7 +40,8 @@ void main() {
   const int from = BEGIN(1) + image * STRIDE(0, 0) + channel * STRIDE(0, 1);
   const int to = BEGIN(0) + image * STRIDE(1, 0) + channel * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3);
   if (KIND == 0u) {
-    result[to] = x[from + nearest(0, row) * STRIDE(0, 2) + nearest(1, column) * STRIDE(0, 3)];
+    const float found = AT(x, from + nearest(0, row) * STRIDE(0, 2) + nearest(1, column) * STRIDE(0, 3));
+    if (wanted) result[to] = found;
     return;
   }
   const float y = exact(0, row);
@@ -54,7 +54,9 @@ void main() {
   const float across = bounded(z - float(left), 0.0, 1.0);
   const int upper = from + above * STRIDE(0, 2);
   const int lower = from + below * STRIDE(0, 2);
-  const float top = (1.0 - across) * x[upper + left * STRIDE(0, 3)] + across * x[upper + right * STRIDE(0, 3)];
-  const float bottom = (1.0 - across) * x[lower + left * STRIDE(0, 3)] + across * x[lower + right * STRIDE(0, 3)];
-  result[to] = (1.0 - down) * top + down * bottom;
+  const int near = left * STRIDE(0, 3);
+  const int far = right * STRIDE(0, 3);
+  const float top = (1.0 - across) * AT(x, upper + near) + across * AT(x, upper + far);
+  const float bottom = (1.0 - across) * AT(x, lower + near) + across * AT(x, lower + far);
+  if (wanted) result[to] = (1.0 - down) * top + down * bottom;
 }

@@ -10,7 +10,7 @@ layout(constant_id = 0) const uint RANK_TO = 1;
 layout(constant_id = 1) const uint RANK_FROM = 1;
 
 layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
-layout(set = 0, binding = 2) readonly buffer Input { float x[]; };
+READS(2, Input, x);
 
 int place_of(int item, int first, int rank) {
   int at = 0;
@@ -24,9 +24,8 @@ int place_of(int item, int first, int rank) {
 }
 
 void main() {
-  const int item = item_number();
-  if (item >= numbers[0]) return;
+  ITEM
   const int to = place_of(item, 0, int(RANK_TO));
   const int from = place_of(item, 2 * int(RANK_TO), int(RANK_FROM));
-  result[BEGIN(0) + to] = x[BEGIN(1) + from];
+  if (wanted) result[BEGIN(0) + to] = AT(x, BEGIN(1) + from);
 }

@@ -40,6 +40,7 @@ bool is_index(const Node& node, size_t result) { return node.op() == "aten::max_
 
 VulkanTarget::VulkanTarget() : NestedTarget("vulkan", "berth.vulkan", static_cast<int32_t>(DeviceType::kVulkan)) {
   table_.fuses = 1;
+  table_.channels_last = 2;
   table_.alignment = 256;  // the most that a device may want of where a buffer's part begins
 }
 

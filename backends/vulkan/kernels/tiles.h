@@ -1,0 +1,33 @@
+// Tiles: products on devices that are processors, by the kernels that read texels (shaders/tile.comp, depthwise.comp).
+#pragma once
+
+#include "backends/vulkan/kernels/launch.h"
+#include "kernels/portable/fused_activation.h"
+#include "kernels/portable/gemm.h"
+
+namespace berth::vulkan {
+
+/// The tensors of a product, whose pointers in it point into them, and what follows it.
+struct Finish {
+  const Tensor* a = nullptr;
+  const Tensor* b = nullptr;
+  const Tensor* c = nullptr;
+  const Tensor* start = nullptr;  // that Product::start points to, or what lies like `c`
+  bool start_like_c = false;
+  const Tensor* bias = nullptr;
+  bool bias_by_row = false;
+  portable::Activation activation;
+};
+
+/// The numbers of a product (shaders/product_numbers.glsl).
+void put_numbers(Launch& ask, const portable::Product& product, const Finish& finish);
+
+/// Asks for the product where the device reads texels, and says so in `*done`. Not done where sums are so long that the
+/// driver's limit of a loop would cut them off. REQUIRES: no size is 0, the tensors are f32.
+Error run_tiles(KernelContext& context, const Gpu& gpu, const portable::Product& product, const Finish& finish,
+                bool* done);
+
+/// Whether kernels may read a tensor as texels of four elements, from element `first` on.
+bool has_texels(const Tensor& tensor, const void* first);
+
+}  // namespace berth::vulkan
