@@ -21,7 +21,7 @@ Expected<Span<const int32_t>> sizes_of(const berth_array* given, const std::stri
     return Failure{Error::kInvalidArgument, place, "expected a rank from 0 to 16, found " + std::to_string(array.rank)};
   }
   if (array.rank > 0 && array.sizes == nullptr) return Failure{Error::kInvalidArgument, place, "its sizes are null"};
-  return Span<const int32_t>(array.sizes, static_cast<size_t>(array.rank));
+  return Span<const int32_t>(array.sizes, array.rank);
 }
 
 Status planned_bytes(berth_method& method, const berth_array* inputs, size_t num_inputs, uint64_t* bytes,

@@ -39,8 +39,8 @@ endif()
 if(NOT BERTH_SANITIZE)
   set(BERTH_KERNEL_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O3>)
 else()
-  # What g++ sees past the ends of arrays there is not there either; its manual warns of -Werror beside a sanitizer.
-  set(BERTH_KERNEL_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-error>)
+  # Copies past the ends of arrays of one lane, which g++ sees there, are not there either.
+  set(BERTH_KERNEL_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
   if(BERTH_SANITIZE STREQUAL "thread")
     # A pass of g++ 12 fails on one of them at -O1.
     list(APPEND BERTH_KERNEL_OPTIONS $<$<CXX_COMPILER_ID:GNU>:-fno-tree-sra>)
