@@ -40,7 +40,7 @@ class GraphScope {
   nb::object constant(int32_t value) const {
     require();
     const berth_value& from = graph_->values[value];
-    const size_t rank = static_cast<size_t>(from.rank);
+    const size_t rank = from.rank;
     NewArray array(static_cast<DType>(from.dtype), {from.max_sizes, rank});
     const std::vector<int32_t> sizes(from.max_sizes, from.max_sizes + rank);
     copy_to_dim_order(from.constant.data, {from.dim_order, rank}, array.data(), {}, sizes,
@@ -157,7 +157,7 @@ void require_fits(const Borrowed& array, const berth_tensor& tensor, const std::
 
 void write(const Given& given) {
   const berth_tensor& tensor = *given.tensor;
-  const Span<const uint8_t> order(tensor.dim_order, static_cast<size_t>(tensor.rank));
+  const Span<const uint8_t> order(tensor.dim_order, tensor.rank);
   auto* const to = static_cast<uint8_t*>(tensor.data);
   if (given.own.empty()) {
     given.array.copy_to(to, order);

@@ -155,7 +155,7 @@ size_t attention_temp_bytes(const arguments::fused_attention_out& args, int thre
   if (!tokens || a.query->numel() == 0 || a.key->numel() == 0) return 0;
   if (!has_columns(a, *a.query, a.query_column) || !has_columns(a, *a.key, a.key_column)) return 0;
   set_strides(a);
-  const auto slots = static_cast<size_t>(most_slots(a, threads));
+  const size_t slots = most_slots(a, threads);
   return slots * attention_scratch_floats(a.head) * sizeof(float) + portable::kTempPadding;
 }
 

@@ -25,7 +25,7 @@ struct QuantizedState {
   QuantizedState& operator=(const QuantizedState&) = delete;
 
   bool allocate(int64_t bytes) {
-    owned = static_cast<uint8_t*>(std::aligned_alloc(64, static_cast<size_t>(bytes + 63) / 64 * 64));
+    owned = static_cast<uint8_t*>(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
     return owned != nullptr;
   }
 

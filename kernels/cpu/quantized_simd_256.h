@@ -39,7 +39,7 @@ BERTH_LOCAL Raw load_raw(const uint8_t* from) { return _mm256_loadu_si256(reinte
 BERTH_LOCAL Raw load_raw_some(const uint8_t* from, int64_t count) {
   if (count >= 32) return load_raw(from);
   uint8_t some[32] = {};
-  if (count > 0) __builtin_memcpy(some, from, static_cast<size_t>(count));
+  if (count > 0) __builtin_memcpy(some, from, count);
   return load_raw(some);
 }
 BERTH_LOCAL Raw flipped(Raw x, Raw flip) { return _mm256_xor_si256(x, flip); }

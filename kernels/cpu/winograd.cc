@@ -128,7 +128,7 @@ class WinogradEngine final : public Engine {
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     if (directly_) return direct_->run(context, operands, weight);
-    const auto floats = static_cast<size_t>(functions_.scratch_floats(job_));
+    const size_t floats = functions_.scratch_floats(job_);
     auto* scratch = static_cast<float*>(context.allocate_temp(slots_ * floats * sizeof(float)));
     if (scratch == nullptr) return Error::kMemoryAllocationFailed;
     job_.input = operands.input;

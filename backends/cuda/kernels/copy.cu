@@ -173,7 +173,7 @@ Walk sorted_walk(Span<const int32_t> sizes, Span<const int64_t> to_strides, Span
   }
   Walk walk(2);
   for (int i = 0; i < rank; ++i) {
-    const auto d = static_cast<size_t>(order[i]);
+    const size_t d = order[i];
     const int64_t strides[] = {to_strides[d], from_strides[d]};
     walk.add(sizes[d], strides);
   }

@@ -248,7 +248,7 @@ Error read_list(KernelContext& context, const Tensor& self, OptionalTensorList l
   int last = -1;
   bool together = true;
   for (int d = 0; d < self.rank(); ++d) {
-    const auto at = static_cast<size_t>(d);
+    const size_t at = d;
     out->tensor[d] = at < list.size() ? list[at] : nullptr;
     if (out->tensor[d] == nullptr) continue;
     if (out->tensor[d]->dtype() == DType::kBool || out->tensor[d]->dtype() == DType::kU8) {

@@ -115,7 +115,7 @@ Status add_bases(const Node& from, Span<const char* const> written, Call* call) 
     if (!known) return Failure{Error::kInvalidProgram, "", std::string("does not say what its '") + name + "' is"};
     Argument base;
     base.kind = ArgumentKind::kTensor;
-    base.names = {bases->names[static_cast<size_t>(index->ints[0])]};
+    base.names = {bases->names[index->ints[0]]};
     call->node.inputs.push_back({name, base});
   }
   return Done{};
