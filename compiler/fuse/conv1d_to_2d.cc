@@ -34,6 +34,23 @@ std::optional<int64_t> image_dim(const Argument& argument) {
   return d == 2 ? 3 : d;
 }
 
+// Where convolutions have the arguments that say how many axes there are. Output padding 0: it has none.
+struct ConvolutionArguments {
+  size_t input, weight, residual;
+  size_t stride, padding, dilation, output_padding;
+};
+constexpr ConvolutionArguments kConvolution = {arg::fused_conv_out::input,         arg::fused_conv_out::weight,
+                                               arg::fused_conv_out::residual,      arg::fused_conv_out::stride,
+                                               arg::fused_conv_out::padding,       arg::fused_conv_out::dilation,
+                                               arg::fused_conv_out::output_padding};
+constexpr ConvolutionArguments kQuantizedConvolution = {arg::quantized_conv_out::input,
+                                                        arg::quantized_conv_out::weight,
+                                                        arg::quantized_conv_out::residual,
+                                                        arg::quantized_conv_out::stride,
+                                                        arg::quantized_conv_out::padding,
+                                                        arg::quantized_conv_out::dilation,
+                                                        0};
+
 // One element at a time, of operands that broadcast, in whatever order they have.
 bool is_elementwise(const ir::Operator& op) { return op.layout_agnostic && op.in_place == ir::InPlaceClass::kElement; }
 
@@ -60,7 +77,8 @@ class RegionConverter {
   Expected<bool> visit(NodeId id) {
     const Node& node = method_.node(id);
     const OpId op = node.op->id;
-    if (op == OpId::fused_conv_out) return convolution(id);
+    if (op == OpId::fused_conv_out) return convolution(id, kConvolution);
+    if (op == OpId::quantized_conv_out) return convolution(id, kQuantizedConvolution);
     if (op == OpId::view_copy_out) return view(node);
     if (!reads_images(node)) return false;
     if (is_elementwise(*node.op)) return again(id, node.args, {});
@@ -143,27 +161,33 @@ class RegionConverter {
     return Done{};
   }
 
-  Expected<bool> convolution(NodeId id) {
+  Expected<bool> convolution(NodeId id, const ConvolutionArguments& places) {
     const Node& node = method_.node(id);
+    const OpId op = node.op->id;
     const ValueId result = node.results[0];
     std::vector<Argument> args = node.args;
     const std::string source = node.source;
-    for (size_t k : {size_t{0}, size_t{1}, size_t{3}}) {
-      if (k == 3 && ir::is_none(args[k])) continue;
+    const size_t tensors[] = {places.input, places.weight, places.residual};
+    for (size_t k : tensors) {
+      if (k == places.residual && ir::is_none(args[k])) continue;
       if (!is_line(std::get<ValueId>(args[k]))) return false;
     }
     if (!is_line(result)) return false;
-    for (size_t k : {size_t{0}, size_t{1}, size_t{3}}) {
+    for (size_t k : tensors) {
       if (ir::is_none(args[k])) continue;
       BERTH_ASSIGN_OR_RETURN(const ValueId moved, image(std::get<ValueId>(args[k]), source));
       args[k] = moved;
     }
-    // Stride, padding, dilation and output padding of the axis of one place.
-    for (const auto& [k, number] : {std::pair<size_t, int64_t>{4, 1}, {5, 0}, {6, 1}, {8, 0}}) {
+    // Of the axis of one place.
+    for (const auto& [k, number] : {std::pair<size_t, int64_t>{places.stride, 1},
+                                    {places.padding, 0},
+                                    {places.dilation, 1},
+                                    {places.output_padding, 0}}) {
+      if (k == 0) continue;
       DimList& list = std::get<DimList>(args[k]);
       list.insert(list.begin(), Dim(number));
     }
-    BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::fused_conv_out, std::move(args), source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(op, std::move(args), source));
     BERTH_TRY(stands_for(result, made, source));
     return true;
   }

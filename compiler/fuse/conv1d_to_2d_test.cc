@@ -28,6 +28,38 @@ TEST(Conv1dTo2d, ConvolutionsOverOneAxisBecomeTwoDimensional) {
       << one.text;
 }
 
+// With a bias, which has one dimension, and a residual that is a signal.
+TEST(Conv1dTo2d, ConvolutionsOfBytesToo) {
+  const Fused one = fuse_module(passes::parsed(R"(
+  const @w: i8[4,4,3] = dense<[32, -62, 62, -36, 76, 49, 114, 88, 62, 39, 109, 8, -120, 88, -8, 71,
+    114, -64, 39, -114, 103, -87, -99, -32, -7, 95, -64, -30, 12, -101, 19, -64, -124, 60, -72, -23,
+    -56, -81, 107, 95, 69, -28, -87, 68, 77, -109, -92, 31]>
+  const @b: f32[4] = dense<[1.5, -2, 0.25, 3]>
+  method forward(%q: u8[1,4,9]) {
+    %w: i8[4,4,3] = const @w
+    %b: f32[4] = const @b
+    %wd: f32[4,4,3] = quantized_decomposed::dequantize_per_tensor(%w, 0.5, 0, -128, 127, i8, none)
+    %x: f32[1,4,9] = quantized_decomposed::dequantize_per_tensor(%q, 0.02, 100, 0, 255, u8, none)
+    %c: f32[1,4,9] = aten::convolution(%x, %wd, %b, [1], [2], [2], false, [0], 1)
+    %d: u8[1,4,9] = quantized_decomposed::quantize_per_tensor(%c, 2.0, 128, 0, 255, u8)
+    %e: f32[1,4,9] = quantized_decomposed::dequantize_per_tensor(%d, 2.0, 128, 0, 255, u8, none)
+    %r: f32[1,4,9] = aten::leaky_relu(%e, 0.25)
+    %s: u8[1,4,9] = quantized_decomposed::quantize_per_tensor(%r, 2.0, 90, 0, 255, u8)
+    %t: f32[1,4,9] = quantized_decomposed::dequantize_per_tensor(%s, 2.0, 90, 0, 255, u8, none)
+    %f: f32[1,4,9] = aten::convolution(%t, %wd, %b, [1], [2], [2], false, [0], 1)
+    %g: u8[1,4,9] = quantized_decomposed::quantize_per_tensor(%f, 60.0, 120, 0, 255, u8)
+    %h: f32[1,4,9] = quantized_decomposed::dequantize_per_tensor(%g, 60.0, 120, 0, 255, u8, none)
+    %a: f32[1,4,9] = aten::add.Tensor(%h, %e, 1)
+    %y: u8[1,4,9] = quantized_decomposed::quantize_per_tensor(%a, 64.0, 125, 0, 255, u8)
+    return %y
+  })"),
+                                7, 0.02);
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_clone_dim_order berth::quantized_conv berth::elementwise berth::quantized_conv "
+            "dim_order_ops::_clone_dim_order")
+      << one.text;
+}
+
 TEST(Conv1dTo2d, SignalsOfAnyLengthToo) {
   const Fused one = fused_at_every_size(
       {{"n", 1, 2}, {"l", 3, 9}}, with_constants({{"w", {4, 3, 3}}, {"k", {4, 1, 3}}, {"b", {4}}}, "%x: f32[n,3,l]", R"(

@@ -174,6 +174,12 @@ class Reader {
       *result = chain->step(*op, a, b);
       return true;
     }
+    if (node.is(OpId::rsub_Scalar_out)) {
+      if (context_.number(node.args[arg::rsub_Scalar_out::alpha]) != 1.0) return false;
+      const Operand x = operand(node, 0, after, chain);
+      *result = chain->step(Op::kSub, operand(node, 1, after, chain), x);
+      return true;
+    }
     if (node.is(OpId::clamp_out) || node.is(OpId::hardtanh_out)) return limits(node, after, chain, result);
     return activation(node, after, chain, result);
   }

@@ -107,6 +107,20 @@ void quantise_to(const float* in, int64_t n, const Quantising& by, T* out) {
   return by.divides ? quantise<T, true>(in, n, Store(by), out) : quantise<T, false>(in, n, Store(by), out);
 }
 
+template <bool kDivides>
+void round(const float* in, int64_t n, const Store& by, float* out) {
+  const Floats d;
+  const auto rounded = [&](const float* from)
+                           HWY_ATTR { return hn::ConvertTo(d, whole_numbers<kDivides>(hn::LoadU(d, from), by)); };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(rounded(in + i), d, out + i);
+  if (i == n) return;
+  float rest[kLanes] = {};
+  for (int64_t k = i; k < n; ++k) rest[k - i] = in[k];
+  hn::StoreU(rounded(rest), d, rest);
+  for (int64_t k = i; k < n; ++k) out[k] = rest[k - i];
+}
+
 // Signed bytes are moved by 128, and their zero point with them.
 struct Term {
   explicit Term(const ByteTerm& term)
@@ -214,6 +228,10 @@ void quantise_run(const float* in, int64_t n, const Quantising& by, DType to, vo
   quantise_to(in, n, by, static_cast<int8_t*>(out));
 }
 
+void round_run(const float* in, int64_t n, const Quantising& by, float* out) {
+  return by.divides ? round<true>(in, n, Store(by), out) : round<false>(in, n, Store(by), out);
+}
+
 void add_run(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out) {
   if (to == DType::kU8) return add_to(a, b, n, by, static_cast<uint8_t*>(out));
   add_to(a, b, n, by, static_cast<int8_t*>(out));
@@ -243,6 +261,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(dequantise_run);
 HWY_EXPORT(quantise_run);
+HWY_EXPORT(round_run);
 HWY_EXPORT(add_run);
 HWY_EXPORT(look_up_run);
 HWY_EXPORT(look_up_number_run);
@@ -253,6 +272,10 @@ void dequantise_elements(DType from, const void* in, int64_t n, const Dequantisi
 
 void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out) {
   HWY_DYNAMIC_DISPATCH(quantise_run)(in, n, by, to, out);
+}
+
+void round_elements(const float* in, int64_t n, const Quantising& by, float* out) {
+  HWY_DYNAMIC_DISPATCH(round_run)(in, n, by, out);
 }
 
 void add_bytes(const ByteTerm& a, const ByteTerm& b, int64_t n, const Quantising& by, DType to, void* out) {

@@ -32,6 +32,9 @@ struct Quantising {
 constexpr float kMostZero = 65536;
 void quantise_elements(const float* in, int64_t n, const Quantising& by, DType to, void* out);
 
+/// The same bytes as floats. `out` may be `in`.
+void round_elements(const float* in, int64_t n, const Quantising& by, float* out);
+
 /// Bytes that stand for numbers. REQUIRES: by.zero is a whole number of at most kMostZero.
 struct ByteTerm {
   const uint8_t* data = nullptr;

@@ -70,7 +70,7 @@ struct Buffers {
     size_t last_use[elementwise::kMaxSteps] = {};
     for (size_t s = 0; s < chain.steps; ++s) {
       if (!ends.computes(s)) continue;
-      for_each_operand(chain.step[s], [&](size_t operand) {
+      for_each_operand(chain, ends, s, [&](size_t operand) {
         if (operand >= first) last_use[operand - first] = s;
       });
     }
@@ -79,7 +79,7 @@ struct Buffers {
     for (size_t s = 0; s < chain.steps; ++s) {
       if (!ends.computes(s)) continue;
       // A result may take the buffer of an operand that ends here: each element is read before it is written.
-      for_each_operand(chain.step[s], [&](size_t operand) {
+      for_each_operand(chain, ends, s, [&](size_t operand) {
         const bool ends_here = operand >= first && last_use[operand - first] == s;
         if (ends_here && ends.computes(operand - first)) taken[of_step[operand - first]] = false;
       });
@@ -91,7 +91,10 @@ struct Buffers {
   }
 
   template <typename F>
-  static void for_each_operand(const ChainStep& step, F&& f) {
+  static void for_each_operand(const Chain& chain, const ChainEnds& ends, size_t s, F&& f) {
+    const ChainEnds::Rounding* rounding = ends.rounding_of(s);
+    if (rounding != nullptr) return f(rounding->source);
+    const ChainStep& step = chain.step[s];
     for (int k = 0; k < elementwise::operands(step.op); ++k) f(size_t{step.operand[k]});
   }
 };
@@ -230,10 +233,20 @@ class Runner {
       if (!ends_.computes(s)) continue;
       const bool last = floats && s + 1 == chain_.steps;
       float* to = last ? reinterpret_cast<float*>(out) : results_[buffers_.of_step[s]];
-      run_step(chain_.step[s], n, to);
+      const ChainEnds::Rounding* rounding = ends_.rounding_of(s);
+      if (rounding != nullptr) {
+        round(runs_[rounding->source], n, rounding->by, to);
+      } else {
+        run_step(chain_.step[s], n, to);
+      }
       runs_[first + s] = {to, false};
     }
     if (!floats) store(runs_[ends_.source], n, out);
+  }
+
+  static void round(const ElementRun& run, int64_t n, const Quantising& by, float* to) {
+    if (run.splat) expand(run, 0, n, to);
+    round_elements(run.splat ? to : run.data, n, by, to);
   }
 
   void store(const ElementRun& run, int64_t n, char* out) {

@@ -49,6 +49,7 @@ ChainEnds::ChainEnds(const Chain& chain) {
   }
   source = chain.inputs + chain.constants + chain.steps - 1;
   find_store(chain);
+  find_roundings(chain);
   for (size_t k = 0; k < chain.inputs; ++k) {
     if (is_whole_number(chain.input[k]->dtype()) && chain.table[k] == nullptr) find_load(chain, k);
   }
@@ -71,19 +72,16 @@ void ChainEnds::find_load(const Chain& chain, size_t input) {
   }
 }
 
-// Backwards from the last step: to a byte, perhaps a number for NaN, limits, perhaps a zero point, rounding, a factor.
-void ChainEnds::find_store(const Chain& chain) {
+// Backwards from step `s`: to a byte, perhaps a number for NaN, limits, perhaps a zero point, rounding, a factor. Where
+// that is what there is, all of it but `s` is `stored`.
+bool ChainEnds::match_rounding(const Chain& chain, size_t s, Rounding* found) {
   const size_t first = chain.inputs + chain.constants;
-  const Op last = chain.step[chain.steps - 1].op;
-  const DType type = elementwise::result_type(last);
-  if (type == DType::kF32) return;
+  const DType type = elementwise::result_type(chain.step[s].op);
   const float low = type == DType::kU8 ? 0 : -128;
   const float high = type == DType::kU8 ? 255 : 127;
   bool taken[elementwise::kMaxSteps] = {};
-  taken[chain.steps - 1] = true;
-  size_t operand = chain.step[chain.steps - 1].operand[0];
-  stored[chain.steps - 1] = true;
-  source = operand;
+  size_t operand = chain.step[s].operand[0];
+  Quantising by;
 
   const auto step_of = [&](Op op) -> const ChainStep* {
     if (operand < first || uses_[operand] != 1 || chain.step[operand - first].op != op) return nullptr;
@@ -95,40 +93,57 @@ void ChainEnds::find_store(const Chain& chain) {
   };
   if (const ChainStep* step = step_of(Op::kNanTo)) {
     const float* number = constant_of(chain, step->operand[1]);
-    if (number == nullptr || !(*number >= low && *number <= high) || !is_whole(*number)) return;
-    store.nan = *number;
+    if (number == nullptr || !(*number >= low && *number <= high) || !is_whole(*number)) return false;
+    by.nan = *number;
     take(step->operand[0]);
   }
   const ChainStep* limits = step_of(Op::kClamp);
-  if (limits == nullptr) return;
+  if (limits == nullptr) return false;
   const float* least = constant_of(chain, limits->operand[1]);
   const float* most = constant_of(chain, limits->operand[2]);
-  if (least == nullptr || most == nullptr || !(*least >= low && *least <= *most && *most <= high)) return;
-  if (!is_whole(*least) || !is_whole(*most)) return;
-  store.low = *least;
-  store.high = *most;
+  if (least == nullptr || most == nullptr || !(*least >= low && *least <= *most && *most <= high)) return false;
+  if (!is_whole(*least) || !is_whole(*most)) return false;
+  by.low = *least;
+  by.high = *most;
   take(limits->operand[0]);
   if (const ChainStep* step = step_of(Op::kAdd)) {
     const WithNumber sum = with_number(chain, *step);
-    if (sum.number == nullptr || !is_whole(*sum.number) || std::fabs(*sum.number) > kMostZero) return;
-    store.zero = *sum.number;
+    if (sum.number == nullptr || !is_whole(*sum.number) || std::fabs(*sum.number) > kMostZero) return false;
+    by.zero = *sum.number;
     take(sum.operand);
   }
   const ChainStep* rounding = step_of(Op::kRound);
-  if (rounding == nullptr) return;
+  if (rounding == nullptr) return false;
   take(rounding->operand[0]);
-  store.divides = step_of(Op::kDiv) != nullptr;
-  const ChainStep* scaling = store.divides ? step_of(Op::kDiv) : step_of(Op::kMul);
+  by.divides = step_of(Op::kDiv) != nullptr;
+  const ChainStep* scaling = by.divides ? step_of(Op::kDiv) : step_of(Op::kMul);
   const WithNumber scaled = scaling != nullptr ? with_number(chain, *scaling) : WithNumber();
   if (scaled.number != nullptr) {
-    store.factor = *scaled.number;
+    by.factor = *scaled.number;
     take(scaled.operand);
   } else {
-    store.divides = false;
+    by.divides = false;
   }
-  for (size_t s = 0; s < chain.steps; ++s) stored[s] = taken[s];
-  source = operand;
-  quantises = true;
+  for (size_t i = 0; i < s; ++i) stored[i] = stored[i] || taken[i];
+  *found = {s, operand, by};
+  return true;
+}
+
+void ChainEnds::find_store(const Chain& chain) {
+  const size_t last = chain.steps - 1;
+  if (elementwise::result_type(chain.step[last].op) == DType::kF32) return;
+  Rounding found;
+  quantises = match_rounding(chain, last, &found);
+  stored[last] = true;
+  source = quantises ? found.source : chain.step[last].operand[0];
+  store = found.by;
+}
+
+void ChainEnds::find_roundings(const Chain& chain) {
+  for (size_t s = 0; s + 1 < chain.steps && roundings < kMostRoundings; ++s) {
+    if (stored[s] || elementwise::result_type(chain.step[s].op) == DType::kF32) continue;
+    if (match_rounding(chain, s, &rounding[roundings])) ++roundings;
+  }
 }
 
 }  // namespace berth::cpu

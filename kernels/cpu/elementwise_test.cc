@@ -327,6 +327,40 @@ TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
   }
 }
 
+// Quotients at and beside halves, where a product with the inverse would round to another number; by factors of every
+// size, at the end of a chain and on the way.
+TEST(Elementwise, QuotientsAreRoundedAsDivisionDoes) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  Random random(seed.value);
+  std::vector<float> factors = {0.1f, 0.25f, 3e-39f, 1e-38f, 2e-30f, 1e30f, 3e38f, -0.3f, 0, -0.0f, INFINITY, NAN};
+  for (int i = 0; i < 40; ++i)
+    factors.push_back(std::ldexp(1 + 1e-7f * static_cast<float>(random.below(1 << 23)), random.below(20) - 12));
+  for (const float factor : factors) {
+    SCOPED_TRACE("factor " + std::to_string(factor));
+    const int32_t size = 2053;
+    const Array x = testing::f32({size});
+    for (int32_t i = 0; i < size; ++i) {
+      float near = (static_cast<float>(i % 600) - 300.5f) * factor;
+      for (int k = random.below(4); k > 0; --k) near = std::nextafter(near, k % 2 == 0 ? -INFINITY : INFINITY);
+      x.tensor().data<float>()[i] = i % 97 == 0 ? std::ldexp(near, random.below(200) - 100) : near;
+    }
+    x.tensor().data<float>()[7] = NAN;
+    x.tensor().data<float>()[8] = -INFINITY;
+    for (const double zero : {3.0, -40000.0}) {
+      const std::vector<double> constants = {factor, zero, -128, 127, -5};
+      const std::vector<int64_t> rounded = {n(Op::kDiv),   0, 1, 0, n(Op::kRound), 6, 0, 0, n(Op::kAdd),  7,  2, 0,
+                                            n(Op::kClamp), 8, 3, 4, n(Op::kNanTo), 9, 5, 0, n(Op::kToI8), 10, 0, 0};
+      expect_same_as_portable("berth::elementwise.out", {Arg::list({x}), rounded, constants},
+                              {Array(DType::kI8, {size})}, 0);
+      std::vector<int64_t> midway = rounded;
+      midway.insert(midway.end(), {n(Op::kSub), 11, 2, 0, n(Op::kMul), 12, 0, 0});
+      expect_same_as_portable("berth::elementwise.out", {Arg::list({x}), midway, constants}, {testing::f32({size})}, 0);
+    }
+  }
+}
+
 // Every byte of both types, through a table and beside it.
 TEST(Elementwise, TablesHoldEveryByte) {
   const auto n = [](Op op) { return static_cast<int64_t>(op); };
