@@ -1,0 +1,55 @@
+# Whether all that this build needs is there. What is missing is named at once, as Debian calls it, where CMake's own
+# messages name one thing after another, and pip shows nothing of a warning.
+
+set(missing "")
+
+# berth_needs(PACKAGE FOUND): the Debian package that is missing where the variable FOUND is false.
+macro(berth_needs package found)
+  if(NOT ${found})
+    list(APPEND missing ${package})
+  endif()
+endmacro()
+
+find_program(BERTH_FLATC flatc)
+berth_needs(flatbuffers-compiler BERTH_FLATC)
+find_path(BERTH_FLATBUFFERS flatbuffers/flatbuffers.h)
+berth_needs(libflatbuffers-dev BERTH_FLATBUFFERS)
+if(BERTH_COMPILER)
+  find_package(fmt QUIET)
+  berth_needs(libfmt-dev fmt_FOUND)
+  find_package(CLI11 QUIET)
+  berth_needs(libcli11-dev CLI11_FOUND)
+  find_package(nlohmann_json QUIET)
+  berth_needs(nlohmann-json3-dev nlohmann_json_FOUND)
+  find_library(MINIZIP_LIBRARY minizip)
+  find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h)
+  if(NOT MINIZIP_LIBRARY OR NOT MINIZIP_INCLUDE_DIR)
+    list(APPEND missing libminizip-dev)
+  endif()
+endif()
+if(BERTH_TESTS)
+  find_package(GTest QUIET)
+  berth_needs(libgtest-dev GTest_FOUND)
+  if(BERTH_COMPILER)
+    find_package(Protobuf QUIET)
+    if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE)
+      list(APPEND missing libprotobuf-dev protobuf-compiler)
+    endif()
+  endif()
+endif()
+if(SKBUILD)
+  find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module)
+  berth_needs(python3-dev Python_Development.Module_FOUND)
+  # Other builds do without it, and say so; pip would not show that the package is slow.
+  if($CACHE{BERTH_HIGHWAY} AND NOT BERTH_PLAIN)
+    find_package(hwy CONFIG QUIET)
+    berth_needs(libhwy-dev hwy_FOUND)
+  endif()
+endif()
+
+if(missing)
+  list(JOIN missing " " missing)
+  message(FATAL_ERROR "Berth cannot be built: these packages are missing. On Debian and Ubuntu\n"
+    "  apt-get install ${missing}\n"
+    "brings them, as ./dev build does.")
+endif()
