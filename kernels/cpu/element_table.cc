@@ -112,7 +112,7 @@ struct Cut {
 class Shortened {
  public:
   Shortened(const Chain& chain, const Parts& parts, const Cut& cut, TabledChain* to)
-      : chain_(chain), cut_(cut), first_(chain.inputs + chain.constants) {
+      : first_(chain.inputs + chain.constants) {
     Chain& made = to->chain;
     size_t next_table = 0;
     for (size_t k = 0; k < chain.inputs; ++k) {
@@ -154,8 +154,6 @@ class Shortened {
     made.table[made.inputs++] = table;
   }
 
-  const Chain& chain_;
-  const Cut& cut_;
   size_t first_;
   uint8_t place_[elementwise::kMaxInputs + elementwise::kMaxConstants + elementwise::kMaxSteps] = {};
 };
