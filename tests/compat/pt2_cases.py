@@ -425,10 +425,11 @@ def attention():
 
 def all_cases():
     if not CASES:
+        from pt2_complex import complexes
         from pt2_modules import module_programs
         from pt2_programs import whole_programs
         for family in (activations, pointwise, casts, layout, linear, convolutions, norms, reductions, indexing, creation,
-                       resizing, recurrent, attention, *whole_programs(), *module_programs()):
+                       resizing, recurrent, attention, complexes, *whole_programs(), *module_programs()):
             SEED.manual_seed(7)
             torch.manual_seed(7)
             family()

@@ -59,7 +59,7 @@ Operands import_into(NodeContext& n, const Graph& graph, ir::Graph& into, const 
   }
   Scope scope;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    for (const std::string& name : graph.inputs[i].names) scope[name] = Operand{inputs[i], {}};
+    for (const std::string& name : graph.inputs[i].names) scope[name] = Operand{inputs[i], {}, {}};
   }
   GraphImporter importer(n.state(), graph, into, scope);
   Status done = importer.import_nodes();

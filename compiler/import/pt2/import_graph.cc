@@ -89,7 +89,7 @@ Status GraphImporter::import_one(const Node& node) {
     import_higher_order(n, higher);
   }
   // What is written in place keeps its element type.
-  if (n.ok() && writes_in_place(node.target) && n.output_count() == 1 && !node.inputs.empty()) {
+  if (n.ok() && writes_in_place(node.target) && n.output_count() == 1 && !node.inputs.empty() && !n.is_complex()) {
     const ValueId self = n.tensor(node.inputs[0].name);
     const ValueId* result = std::get_if<ValueId>(&scope_[n.output_name(0)].value);
     if (n.ok() && result != nullptr && n.dtype(*result) != n.dtype(self)) n.output(n.cast(*result, n.dtype(self)));
@@ -103,6 +103,10 @@ Expected<IrArgument> GraphImporter::current(const std::string& name) {
   const auto found = scope_.find(name);
   if (found == scope_.end()) {
     return Failure{Error::kInvalidProgram, "pt2 model", "output \"" + name + "\" is not defined"};
+  }
+  if (found->second.is_complex()) {
+    return Failure{Error::kNotSupported, "pt2 model",
+                   "output \"" + name + "\" is complex, and outputs are real; return torch.view_as_real() of it"};
   }
   if (!found->second.unknown.empty()) {
     return Failure{Error::kNotSupported, "pt2 model", "output \"" + name + "\" " + found->second.unknown};

@@ -48,7 +48,7 @@ class ProgramImporter {
         module_(module),
         method_(make_method(module)),
         symbols_(module.symbols, program_.ranges),
-        state_{module, method_, symbols_},
+        state_{module, method_, symbols_, {}},
         build_(module, method_, method_.body) {}
 
   Status run() {
@@ -128,10 +128,39 @@ class ProgramImporter {
     auto payload = constant ? payloads_.constant(spec.target) : payloads_.weight(spec.target);
     if (!payload.ok()) return payload.error();
     const bool written = written_targets_.count(spec.target) != 0 || written_names_.count(name) != 0;
+    if (is_complex(payload->dtype)) {
+      if (written)
+        return input_failure(name, "is a buffer of complex numbers that the model changes; keep it as real ones");
+      return import_complex_constant(spec.target, name, *payload);
+    }
     auto value = written ? import_state(spec.target, name, *payload) : import_constant(spec.target, *payload);
     if (!value.ok()) return value.error();
-    scope_[name] = Operand{*value, {}};
+    scope_[name] = Operand{*value, {}, {}};
     return Done{};
+  }
+
+  /// `pairs`, [..., 2], as the complex tensor `name`.
+  Status define_complex(const std::string& name, ValueId pairs) {
+    Complex parts;
+    for (const int64_t i : {0, 1}) {
+      auto part =
+          build_.one(OpId::select_copy_int_out, {pairs, Dim(-1), Dim(i)}, name, name + (i == 0 ? ".real" : ".imag"));
+      if (!part.ok()) return part.error();
+      (i == 0 ? parts.real : parts.imaginary) = *part;
+    }
+    scope_[name] = complex_operand(parts);
+    return Done{};
+  }
+
+  // The bytes of complex numbers are those of pairs.
+  Status import_complex_constant(const std::string& target, const std::string& name, Payload payload) {
+    payload.dtype = lowering::part_type(payload.dtype);
+    if (!payload.order.empty()) payload.order.push_back(static_cast<int64_t>(payload.stored.size()));
+    payload.stored.push_back(2);
+    payload.sizes.push_back(2);
+    auto pairs = import_constant(target, payload);
+    if (!pairs.ok()) return pairs.error();
+    return define_complex(name, *pairs);
   }
 
   Status import_user_input(const Argument& input, const std::string& name) {
@@ -145,7 +174,7 @@ class ProgramImporter {
                              "fix it with --input-shape " +
                                  name + "=4, or make it a tensor");
       }
-      scope_[name] = Operand{*value, {}};
+      scope_[name] = Operand{*value, {}, {}};
       return Done{};
     }
     if (name.empty()) return Done{};  // a literal, fixed when the model was exported
@@ -164,7 +193,12 @@ class ProgramImporter {
       if (!copied.ok()) return copied.error();
       value = *copied;
     }
-    scope_[name] = Operand{value, {}};
+    if (is_complex(method_.tensor(value).dtype)) {
+      auto pairs = build_.one(OpId::view_as_real_copy_out, {value}, name, name + ".pairs");
+      if (!pairs.ok()) return pairs.error();
+      return define_complex(name, *pairs);
+    }
+    scope_[name] = Operand{value, {}, {}};
     return Done{};
   }
 

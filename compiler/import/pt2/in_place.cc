@@ -77,7 +77,8 @@ bool is_view(const Graph& graph, const Node& node) {
   if (is_maybe_reshape(op)) return lies_in_order(graph, *base);
   if (op == "to") return same_dtype(graph, *base, node);
   return is_same_shape(op) || is_reshape(op) || is_transpose(op) || is_part(op) ||
-         is_one_of(op, {"permute", "expand", "expand_as", "diagonal", "movedim", "unfold"});
+         is_one_of(op, {"permute", "expand", "expand_as", "diagonal", "movedim", "unfold", "real", "imag",
+                        "view_as_real", "view_as_complex", "_conj", "conj", "_neg_view"});
 }
 
 std::vector<std::string> output_names(const Node& node) {
@@ -92,7 +93,7 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
   const auto slice = [&](int axis, Dim start, Dim end, Dim step) {
     return n.op(OpId::slice_scatter_out, {base, part, Dim(axis), start, end, step});
   };
-  if (is_same_shape(op) || op == "to") return part;
+  if (is_same_shape(op) || op == "to" || op == "real" || op == "conj" || op == "_conj") return part;
   if (is_reshape(op) || is_maybe_reshape(op)) return n.view(part, n.shape(base));
   const int rank = n.rank(base);
   if (is_transpose(op)) {
@@ -129,13 +130,28 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
     Dim start(0);
     for (size_t i = 0; i < k && n.ok(); ++i) {
       const auto piece = n.scope().find(n.output_name(i));
-      const ValueId* value = piece == n.scope().end() ? nullptr : std::get_if<ValueId>(&piece->second.value);
+      const ValueId* value = piece == n.scope().end() ? nullptr : shape_of(piece->second);
       if (value != nullptr) start = n.symbols().add(start, n.dim(*value, axis));
     }
     return slice(axis, start, n.symbols().add(start, n.dim(part, axis)), Dim(1));
   }
   n.unsupported("what this view shows is written in place, which is not supported; write a copy (clone) instead");
   return {};
+}
+
+// The same where one of the two is complex.
+Operand put_back_complex(NodeContext& n, const Operand& base, const Operand& part, size_t k) {
+  const std::string op = base_name(n.node());
+  const ValueId* real = std::get_if<ValueId>(&part.value);
+  if (op == "view_as_complex") return {lowering::as_last_dimension(n, part.parts), {}, {}};
+  if (op == "view_as_real" && real != nullptr) return complex_operand(lowering::from_last_dimension(n, *real));
+  if (op == "real" && real != nullptr) return complex_operand({*real, base.parts.imaginary});
+  if (op == "imag" && real != nullptr) return complex_operand({base.parts.real, *real});
+  if (op == "_conj" || op == "conj") return complex_operand(lowering::conjugate(n, part.parts));
+  if (!base.is_complex() || !part.is_complex())
+    n.unsupported("writes a view of complex numbers, which is not supported");
+  const ValueId first = put_back(n, base.parts.real, part.parts.real, k);
+  return complex_operand({first, put_back(n, base.parts.imaginary, part.parts.imaginary, k)});
 }
 
 }  // namespace
@@ -228,6 +244,14 @@ Status InPlace::write_base(const std::string& name, ir::Builder& build) {
       scope_[view->base] = scope_[at];
     } else {
       NodeContext n(state_, build, scope_, graph_, *view->node);
+      if (scope_[view->base].is_complex() || scope_[at].is_complex()) {
+        Operand value = put_back_complex(n, scope_[view->base], scope_[at], view->output);
+        if (!n.ok()) return n.failure();
+        scope_[view->base] = std::move(value);
+        versions_[view->base] = now;
+        at = view->base;
+        continue;
+      }
       const ValueId* base = std::get_if<ValueId>(&scope_[view->base].value);
       const ValueId* part = std::get_if<ValueId>(&scope_[at].value);
       if (base == nullptr || part == nullptr) n.invalid("is a view of what is not a tensor");

@@ -36,6 +36,15 @@ std::string_view trimmed(std::string_view line) {
 
 bool is_outside_torch(std::string_view line) { return line.find("/torch/") == std::string_view::npos; }
 
+// Arguments whose numbers become part of the result; others are indices, conditions, shapes.
+bool is_data(std::string_view name) {
+  for (const char* one :
+       {"self", "other", "tensors", "tensor", "input", "value", "values", "source", "src", "fill_value", "s"}) {
+    if (name == one) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 // A stack trace has two lines a frame: `File "model.py", line 12, in forward` and the code; the innermost comes last.
@@ -106,6 +115,73 @@ bool NodeContext::has(std::string_view name) const {
   return a != nullptr && a->kind != ArgumentKind::kNone;
 }
 
+bool NodeContext::is_complex() const {
+  for (const NamedArgument& input : node_.inputs) {
+    if (input.value.kind == ArgumentKind::kComplex) return true;
+    for (const std::string& name : input.value.names) {
+      const auto found = scope_.find(name);
+      if (found != scope_.end() && found->second.is_complex()) return true;
+    }
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const TensorMeta* meta = output_meta(i);
+    if (meta != nullptr && berth::is_complex(meta->dtype)) return true;
+  }
+  return false;
+}
+
+/// Tensor `i` of `argument`, or that part of it which is asked for.
+IrArgument NodeContext::part_of(const Argument& argument, size_t i, std::string_view name) {
+  const auto found = scope_.find(argument.names[i]);
+  if (part_ != Part::kNone && found != scope_.end() && found->second.is_complex()) {
+    return part_ == Part::kReal ? found->second.parts.real : found->second.parts.imaginary;
+  }
+  const IrArgument whole = named_value(argument.names[i]);
+  const ValueId* tensor = std::get_if<ValueId>(&whole);
+  if (part_ != Part::kImaginary || tensor == nullptr || !is_data(name)) return whole;
+  return op(OpId::full_like_out, {*tensor, Dim(0), None(), number_of(Lowering::dtype(*tensor))});
+}
+
+Complex NodeContext::complex(std::string_view name, ValueId like) {
+  const Argument* a = argument(name);
+  if (a != nullptr && a->kind == ArgumentKind::kComplex) {
+    const DType type = like.valid() ? Lowering::dtype(like) : DType::kF32;
+    const ValueId real = splat(type, {}, a->floats[0]);
+    return {real, splat(type, {}, a->floats[1])};
+  }
+  if (a != nullptr && a->kind == ArgumentKind::kTensor) {
+    const auto found = scope_.find(a->names[0]);
+    if (found != scope_.end() && found->second.is_complex()) return found->second.parts;
+  }
+  const Part part = std::exchange(part_, Part::kNone);
+  ValueId real = tensor(name, like);
+  part_ = part;
+  if (ok() && !is_floating(Lowering::dtype(real)))
+    real = cast(real, like.valid() ? Lowering::dtype(like) : DType::kF32);
+  return {real, {}};
+}
+
+std::vector<Complex> NodeContext::complexes(std::string_view name) {
+  const Argument* a = argument(name);
+  std::vector<Complex> all;
+  if (a == nullptr || a->kind != ArgumentKind::kTensors) {
+    invalid("argument '" + std::string(name) + "' is not a list of tensors");
+    return all;
+  }
+  for (const std::string& one : a->names) {
+    const auto found = scope_.find(one);
+    if (found != scope_.end() && found->second.is_complex()) {
+      all.push_back(found->second.parts);
+      continue;
+    }
+    const IrArgument real = named_value(one);
+    const ValueId* id = std::get_if<ValueId>(&real);
+    if (id == nullptr && ok()) invalid("argument '" + std::string(name) + "' holds what is not a tensor");
+    all.push_back({id == nullptr ? ValueId() : *id, {}});
+  }
+  return all;
+}
+
 IrArgument NodeContext::named_value(const std::string& name) {
   const auto found = scope_.find(name);
   if (found == scope_.end()) {
@@ -135,13 +211,15 @@ Dim NodeContext::symbolic(const Argument& argument, size_t i, std::string_view n
 }
 
 IrArgument NodeContext::value(const Argument& a, std::string_view name) {
+  const bool number = a.kind == ArgumentKind::kInt || a.kind == ArgumentKind::kFloat || a.kind == ArgumentKind::kBool;
+  if (part_ == Part::kImaginary && number && is_data(name)) return Dim(0);
   switch (a.kind) {
     case ArgumentKind::kNone: return None();
-    case ArgumentKind::kTensor: return named_value(a.names[0]);
+    case ArgumentKind::kTensor: return part_of(a, 0, name);
     case ArgumentKind::kTensors: {
       ValueList list;
-      for (const std::string& item : a.names) {
-        const IrArgument element = item.empty() ? IrArgument(ValueId()) : named_value(item);
+      for (size_t i = 0; i < a.names.size(); ++i) {
+        const IrArgument element = a.names[i].empty() ? IrArgument(ValueId()) : part_of(a, i, name);
         const ValueId* id = std::get_if<ValueId>(&element);
         if (id == nullptr && ok()) invalid("argument '" + std::string(name) + "' holds what is not a tensor");
         list.push_back(id == nullptr ? ValueId() : *id);
@@ -163,6 +241,10 @@ IrArgument NodeContext::value(const Argument& a, std::string_view name) {
     case ArgumentKind::kBool: return a.ints[0] != 0;
     case ArgumentKind::kBools: return ir::BoolList(a.ints.begin(), a.ints.end());
     case ArgumentKind::kString: return a.text;
+    case ArgumentKind::kComplex:
+      if (part_ != Part::kNone) return a.floats[part_ == Part::kReal ? 0 : 1];
+      unsupported("argument '" + std::string(name) + "' is a complex number");
+      return None();
     case ArgumentKind::kScalarType: {
       JsonReader reader(source());
       const DType type = read_dtype(reader, a.ints[0], "dtype");
@@ -310,7 +392,8 @@ DType NodeContext::dtype(std::string_view name, DType fallback) {
   if (ok() && (dim == nullptr || argument(name)->kind != ArgumentKind::kScalarType)) {
     invalid("argument '" + std::string(name) + "' is not an element type");
   }
-  return ok() ? static_cast<DType>(dim->value) : fallback;
+  const DType type = ok() ? static_cast<DType>(dim->value) : fallback;
+  return part_ != Part::kNone && berth::is_complex(type) ? lowering::part_type(type) : type;
 }
 
 const TensorMeta* NodeContext::output_meta(size_t i) const {
@@ -325,7 +408,9 @@ void NodeContext::output(size_t i, IrArgument value) {
     if (!id->valid()) return fail(Error::kInternal, "output " + std::to_string(i) + " was not computed");
     const ir::Value& made = method().value(*id);
     if (!(*id < first_new_value_) && made.kind == ir::ValueKind::kNode) {
-      method().rename(*id, outputs_[i]);
+      method().rename(*id, part_ == Part::kNone   ? outputs_[i]
+                           : part_ == Part::kReal ? outputs_[i] + ".real"
+                                                  : outputs_[i] + ".imag");
     }
     // Sizes that only the data tell are symbols here and there.
     const TensorMeta* meta = output_meta(i);
@@ -334,7 +419,24 @@ void NodeContext::output(size_t i, IrArgument value) {
       if (!sizes[d].is_constant()) state_.symbols.learn(meta->sizes[d], sizes[d]);
     }
   }
-  scope_[outputs_[i]] = Operand{std::move(value), {}};
+  Operand& operand = scope_[outputs_[i]];
+  const ValueId* imaginary = std::get_if<ValueId>(&value);
+  if (part_ == Part::kImaginary && imaginary != nullptr) {  // behind the real part
+    const ValueId* real = std::get_if<ValueId>(&operand.value);
+    if (real == nullptr) return invalid("has an imaginary part and no real one");
+    operand = complex_operand({*real, *imaginary});
+    return;
+  }
+  operand = Operand{std::move(value), {}, {}};
+}
+
+void NodeContext::output(size_t i, Complex value) {
+  value = lowering::with_both(*this, value);
+  if (!ok() || i >= outputs_.size() || outputs_[i].empty()) return;
+  if (Lowering::dtype(value.real) != Lowering::dtype(value.imaginary)) {
+    return invalid("the parts of a complex number are of different types");
+  }
+  scope_[outputs_[i]] = complex_operand(value);
 }
 
 void NodeContext::write(std::string_view name, ValueId value) {
@@ -343,7 +445,7 @@ void NodeContext::write(std::string_view name, ValueId value) {
   if (a == nullptr || a->kind != ArgumentKind::kTensor) {
     return invalid("argument '" + std::string(name) + "', which it writes, is not a tensor");
   }
-  scope_[a->names[0]] = Operand{value, {}};
+  scope_[a->names[0]] = Operand{value, {}, {}};
 }
 
 void NodeContext::outputs(const std::vector<ValueId>& values) {
@@ -356,7 +458,7 @@ void NodeContext::outputs(const std::vector<ValueId>& values) {
 }
 
 void NodeContext::unknown_output(size_t i, std::string why) {
-  if (i < outputs_.size() && !outputs_[i].empty()) scope_[outputs_[i]] = Operand{None(), std::move(why)};
+  if (i < outputs_.size() && !outputs_[i].empty()) scope_[outputs_[i]] = Operand{None(), std::move(why), {}};
 }
 
 }  // namespace berth::pt2

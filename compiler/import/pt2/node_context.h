@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/import/lowering/fourier.h"
 #include "compiler/import/lowering/lowering.h"
 #include "compiler/import/pt2/schema.h"
 #include "compiler/import/pt2/scope.h"
@@ -22,6 +23,7 @@
 
 namespace berth::pt2 {
 
+using lowering::Complex;
 using lowering::DimList;
 using lowering::None;
 using lowering::number_of;
@@ -35,6 +37,14 @@ struct ImportState {
   ir::Module& module;
   ir::Method& method;
   SymbolTable& symbols;
+  lowering::FourierConstants transforms = {};
+};
+
+/// What accessors give of complex tensors and numbers, and what the outputs then are.
+enum class Part {
+  kNone,       // complex tensors are a failure
+  kReal,       // the real part
+  kImaginary,  // the imaginary part: zeros of real tensors and numbers, where an argument is data
 };
 
 class NodeContext : public lowering::Lowering {
@@ -80,6 +90,17 @@ class NodeContext : public lowering::Lowering {
   using Lowering::dtype;
   using Lowering::numbers;
 
+  // Complex numbers
+  /// Whether the node reads or gives a complex tensor, or reads a complex number.
+  bool is_complex() const;
+  /// For accessors and outputs from here on.
+  void take(Part part) { part_ = part; }
+  /// A tensor or a number, complex or real.
+  Complex complex(std::string_view name, ValueId like = {});
+  std::vector<Complex> complexes(std::string_view name);
+  /// Sets output `i` to a complex tensor; parts that are absent are zeros.
+  void output(size_t i, Complex value);
+
   // Outputs, in order; lists count as their elements.
   size_t output_count() const { return outputs_.size(); }
   const std::string& output_name(size_t i) const { return outputs_[i]; }
@@ -97,6 +118,7 @@ class NodeContext : public lowering::Lowering {
 
  private:
   IrArgument named_value(const std::string& name);
+  IrArgument part_of(const Argument& argument, size_t i, std::string_view name);
   void size_unknown(std::string_view name);
   Dim symbolic(const Argument& argument, size_t i, std::string_view name);
 
@@ -107,6 +129,7 @@ class NodeContext : public lowering::Lowering {
   std::vector<NamedArgument> in_tensors_;  // numbers of the node that lie in tensors, as these
   std::vector<std::string> outputs_;
   ValueId first_new_value_;
+  Part part_ = Part::kNone;
 };
 
 /// "at model.py:12: return self.fc(x)": where the user wrote the node; empty when the file does not say.

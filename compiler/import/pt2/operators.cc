@@ -13,11 +13,13 @@ const Table& all_operators() {
   static const Table kTable = [] {
     Table table;
     for (OperatorTable family :
-         {activation_operators(), attention_operators(), cache_operators(),  cast_operators(),      conv_operators(),
-          create_operators(),     embedding_operators(), index_operators(),  layout_operators(),    linear_operators(),
-          loss_operators(),       norm_operators(),      pad_operators(),    pointwise_operators(), pool_operators(),
-          recurrent_operators(),  reduce_operators(),    resize_operators(), split_operators(),     symbol_operators(),
-          torchao_operators(),    window_operators()}) {
+         {activation_operators(), attention_operators(), cache_operators(),      cast_operators(),
+          conv_operators(),       create_operators(),    cumulative_operators(), embedding_operators(),
+          frequency_operators(),  grouped_operators(),   index_operators(),      layout_operators(),
+          linear_operators(),     loss_operators(),      norm_operators(),       pad_operators(),
+          pointwise_operators(),  pool_operators(),      recurrent_operators(),  reduce_operators(),
+          resize_operators(),     split_operators(),     symbol_operators(),     torchao_operators(),
+          window_operators()}) {
       for (const OperatorRow& row : family) table.emplace(row.name, row.import);
     }
     return table;
@@ -44,6 +46,17 @@ Name parse(const std::string& target) {
     name.base.pop_back();
   }
   return name;
+}
+
+const Table& complex_table() {
+  static const Table kTable = [] {
+    Table table;
+    for (OperatorTable family : {complex_operators(), fourier_operators()}) {
+      for (const OperatorRow& row : family) table.emplace(row.name, row.import);
+    }
+    return table;
+  }();
+  return kTable;
 }
 
 const ir::Operator* find_row(const std::string& space, const std::string& base, const std::string& overload) {
@@ -73,6 +86,9 @@ Importer find_importer(const std::string& target, const ir::OperatorSet* own) {
     return importer;
   }
   if (name.space == "aten" || name.space == "prims") {
+    const auto complex = complex_table().find(name.base);
+    if (complex != complex_table().end()) importer.complex = complex->second;
+    importer.by_parts = works_by_parts(name.base);
     for (const std::string& key : {name.base + "." + name.overload, name.base}) {
       const auto found = table.find(key);
       if (found == table.end()) continue;
@@ -93,12 +109,29 @@ Importer find_importer(const std::string& target, const ir::OperatorSet* own) {
 
 bool writes_in_place(const std::string& target) { return parse(target).in_place; }
 
-void import_node(NodeContext& n, const Importer& importer) {
+namespace {
+
+void import_real(NodeContext& n, const Importer& importer) {
   if (importer.import != nullptr) {
     importer.import(n);
   } else {
     import_generic(n, *importer.row);
   }
+}
+
+}  // namespace
+
+void import_node(NodeContext& n, const Importer& importer) {
+  const bool real = importer.import != nullptr || importer.row != nullptr;
+  if (real && !n.is_complex()) return import_real(n, importer);
+  if (importer.complex != nullptr) return importer.complex(n);
+  if (!importer.by_parts)
+    return n.unsupported("is not read for complex numbers; compute with their real and imaginary parts");
+  for (const Part part : {Part::kReal, Part::kImaginary}) {
+    n.take(part);
+    import_real(n, importer);
+  }
+  n.take(Part::kNone);
 }
 
 }  // namespace berth::pt2

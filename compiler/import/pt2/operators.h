@@ -25,9 +25,14 @@ OperatorTable activation_operators();
 OperatorTable attention_operators();
 OperatorTable cache_operators();
 OperatorTable cast_operators();
+OperatorTable complex_operators();
 OperatorTable conv_operators();
 OperatorTable create_operators();
+OperatorTable cumulative_operators();
 OperatorTable embedding_operators();
+OperatorTable fourier_operators();
+OperatorTable frequency_operators();
+OperatorTable grouped_operators();
 OperatorTable index_operators();
 OperatorTable layout_operators();
 OperatorTable linear_operators();
@@ -44,11 +49,13 @@ OperatorTable symbol_operators();
 OperatorTable torchao_operators();
 OperatorTable window_operators();
 
-/// The importer of an operator: a function, or a row of format/operators.def. Both null if it is not supported.
+/// The importer of an operator: a function, or a row of format/operators.def. All null if it is not supported.
 struct Importer {
   Import import = nullptr;
   const ir::Operator* row = nullptr;
-  bool found() const { return import != nullptr || row != nullptr; }
+  Import complex = nullptr;  // for nodes with complex tensors
+  bool by_parts = false;     // it does the same to real and imaginary parts
+  bool found() const { return import != nullptr || row != nullptr || complex != nullptr; }
 };
 
 /// The importer of `target` ("torch.ops.aten.add.Tensor"). In-place operators give that of their functional form.
@@ -68,6 +75,8 @@ void import_functionalized(NodeContext& n);
 /// Arithmetic on numbers that depend on data or sizes, as operators on tensors; results that tensors cannot express are
 /// unknown.
 void import_number(NodeContext& n);
+/// Whether the ATen operator "view" of complex tensors is the same one of their real parts and of their imaginary parts.
+bool works_by_parts(std::string_view name);
 /// Appends `n` as the operator `row`, argument by argument.
 void import_generic(NodeContext& n, const ir::Operator& row);
 void import_node(NodeContext& n, const Importer& importer);

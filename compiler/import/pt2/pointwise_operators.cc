@@ -240,6 +240,7 @@ constexpr OperatorRow kPointwiseRows[] = {
     {"__or__", import_binary<OpId::bitwise_or_Tensor_out>},
     {"__rshift__", import_binary<OpId::bitwise_right_shift_Tensor_out>},
     {"__xor__", import_binary<OpId::bitwise_xor_Tensor_out>},
+    {"_neg_view", import_unary<OpId::neg_out>},
     {"absolute", import_unary<OpId::abs_out>},
     {"addcdiv", import_addcdiv},
     {"addcmul", import_addcmul},

@@ -150,6 +150,9 @@ class ProgramReader {
     } else if (kind == "as_floats") {
       a.kind = ArgumentKind::kFloats;
       for (const Json& item : r_.list(*content, where)) a.floats.push_back(r_.number(item, where));
+    } else if (kind == "as_complex") {
+      a.kind = ArgumentKind::kComplex;
+      a.floats = {r_.number(r_.field(*content, "real"), where), r_.number(r_.field(*content, "imag"), where)};
     } else if (kind == "as_string") {
       a.kind = ArgumentKind::kString;
       a.text = r_.text(*content, where);

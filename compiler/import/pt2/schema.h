@@ -45,6 +45,7 @@ enum class ArgumentKind {
   kSymBool,     // names[0], or ints[0] as a truth value
   kBool,        // ints[0]
   kBools,       // ints
+  kComplex,     // floats: real part, imaginary part
   kString,      // text
   kScalarType,  // ints[0] in the schema's numbers
   kGraph,       // graph

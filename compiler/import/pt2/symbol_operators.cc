@@ -196,6 +196,8 @@ constexpr OperatorRow kSymbolRows[] = {
     {"sym_constrain_range_for_size", import_nothing},
     {"sym_numel", import_sym_numel},
     {"sym_size", import_sym_size},
+    {"sym_storage_offset", import_declared},
+    {"sym_stride", import_declared},
 };
 
 }  // namespace
