@@ -2,9 +2,9 @@
 
 Each is compiled for portable and cpu; its logits have to be PyTorch's at every step, up to the last place of the cache. On
 cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also compiled as
-a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches. A step
-behind the end of the cache is refused. ExecuTorch's exports, with its own operators on caches, are compiled from .pt2 and
-.pte and compared with its library.
+a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches, of one
+sequence or several. A step behind the end of the cache is refused. ExecuTorch's exports, with its own operators on caches,
+are compiled from .pt2 and .pte and compared with its library.
 """
 import fnmatch
 import pathlib
@@ -22,21 +22,31 @@ PROMPT = 20
 STEPS = 256
 
 
-def tokens():
-    return np.random.default_rng(1).integers(0, VOCABULARY, CAPACITY)
+class Inputs:
+    """What a model is given: `batch` sequences of tokens, and their positions, or the first of these alone."""
+
+    def __init__(self, batch=1, first_alone=False):
+        self.first_alone = first_alone
+        self.tokens = np.random.default_rng(1).integers(0, VOCABULARY, (batch, CAPACITY))
+
+    def at(self, position, count):
+        place = position % CAPACITY
+        return (self.tokens[:, place:place + count].astype(np.int64),
+                np.arange(position, position + (1 if self.first_alone else count), dtype=np.int64))
+
+    def files(self, position, count, work):
+        paths = work / f"t{position}_{count}.npy", work / f"p{position}_{count}.npy"
+        for path, array in zip(paths, self.at(position, count)):
+            np.save(path, array)
+        return paths
 
 
-def inputs_of(position, count, work, first_alone=False):
-    """Files with the tokens [position, position + count) and their positions, or the first of these."""
-    paths = work / f"t{position}_{count}.npy", work / f"p{position}_{count}.npy"
-    np.save(paths[0], tokens()[None, position % CAPACITY:position % CAPACITY + count].astype(np.int64))
-    np.save(paths[1], np.arange(position, position + (1 if first_alone else count), dtype=np.int64))
-    return paths
+ONE = Inputs()
 
 
-def run(berth, program, calls, work, first_alone=False):
+def run(berth, program, calls, work, inputs=ONE):
     """Outputs of calls (method, position, count) on one memory, in order."""
-    first, *others = [(method, *inputs_of(position, count, work, first_alone)) for method, position, count in calls]
+    first, *others = [(method, *inputs.files(position, count, work)) for method, position, count in calls]
     out = work / "out"
     arguments = [f"--method={first[0]}", f"--input={first[1]}", f"--input={first[2]}", "--output-dir", out]
     arguments += [f"--then={method}={a},{b}" for method, a, b in others]
@@ -44,19 +54,18 @@ def run(berth, program, calls, work, first_alone=False):
     return [np.load(out / ("out0.npy" if i == 0 else f"c{i}_out0.npy")) for i in range(len(calls))]
 
 
-def want_of(model, calls, first_alone=False):
+def want_of(model, calls, inputs=ONE):
     """What PyTorch gives; `model` keeps its caches."""
     with torch.no_grad():
-        return [model(torch.from_numpy(tokens()[None, at:at + count]),
-                      torch.arange(at, at + (1 if first_alone else count))).numpy().copy() for _, at, count in calls]
+        return [model(*map(torch.from_numpy, inputs.at(at, count))).numpy().copy() for _, at, count in calls]
 
 
-def export(model, count, path):
+def export(model, count, path, inputs=ONE):
     dynamic = None
     if count > 1:
         n = torch.export.Dim("n", min=1, max=64)
         dynamic = {"tokens": {1: n}, "positions": {0: n}}
-    example = torch.zeros((1, count), dtype=torch.long), torch.arange(count)
+    example = torch.zeros((len(inputs.tokens), count), dtype=torch.long), torch.arange(count)
     torch.export.save(torch.export.export(model, example, dynamic_shapes=dynamic, strict=False), path)
 
 
@@ -85,30 +94,30 @@ def caches_in_place(berth, model, work):
     return None
 
 
-def decode(berth, model, want, work):
+def decode(berth, model, want, work, inputs=ONE):
     steps = [("forward", at, 1) for at in range(STEPS)]
     for target in ("portable", "cpu"):
         berth.call("compile", model, "-o", work / "model.pte", "--target", target)
-        problem = compare(run(berth, work / "model.pte", steps, work), want)
+        problem = compare(run(berth, work / "model.pte", steps, work, inputs), want)
         if problem:
             return f"{target}: {problem}"
     try:
-        run(berth, work / "model.pte", [("forward", CAPACITY - 1, 1), ("forward", CAPACITY, 1)], work)
+        run(berth, work / "model.pte", [("forward", CAPACITY - 1, 1), ("forward", CAPACITY, 1)], work, inputs)
         return "a step behind the end of the cache is taken"
     except Refused:
         pass
     return caches_in_place(berth, model, work)
 
 
-def both_methods(berth, model, work):
+def both_methods(berth, model, work, inputs):
     """Prefill and decode in one program. `model` has empty caches, as what decode was exported of had."""
-    export(model, PROMPT, work / "prefill.pt2")
+    export(model, PROMPT, work / "prefill.pt2", inputs)
     calls = [("prefill", 0, PROMPT)] + [("decode", at, 1) for at in range(PROMPT, STEPS)]
-    want = want_of(model, calls)
+    want = want_of(model, calls, inputs)
     for target in ("portable", "cpu"):
         berth.call("compile", f"prefill={work / 'prefill.pt2'}", f"decode={work / 'decode.pt2'}", "-o", work / "both.pte",
                    "--share-state", "--target", target)
-        problem = compare(run(berth, work / "both.pte", calls, work), want)
+        problem = compare(run(berth, work / "both.pte", calls, work, inputs), want)
         if problem:
             return f"two methods, {target}: {problem}"
     alone, both = ((work / name).stat().st_size for name in ("model.pte", "both.pte"))
@@ -122,17 +131,18 @@ def with_operators_of_executorch(berth, name, work):
     calls = [("forward", at, 1) for at in range(STEPS)]
     if is_open:
         calls = [("forward", 0, PROMPT), ("forward", PROMPT, 40)] + calls[PROMPT + 40:]
-    want = want_of(make(), calls, first_alone)
+    inputs = Inputs(first_alone=first_alone)
+    want = want_of(make(), calls, inputs)
     # Of an open number of tokens ExecuTorch's file does not say how many rows of the tables of angles it takes.
     for file in ("model.pt2",) if is_open else ("model.pt2", "model.pte"):
         for target in ("portable", "cpu"):
             berth.call("compile", work / file, "-o", work / "compiled.pte", "--target", target)
-            problem = compare(run(berth, work / "compiled.pte", calls, work, first_alone), want)
+            problem = compare(run(berth, work / "compiled.pte", calls, work, inputs), want)
             if problem:
                 return f"{file}, {target}: {problem}"
         if name != "et_ring":  # which has no end
             try:
-                run(berth, work / "compiled.pte", [("forward", CAPACITY, 1)], work, first_alone)
+                run(berth, work / "compiled.pte", [("forward", CAPACITY, 1)], work, inputs)
                 return f"{file}: a step behind the end of the cache is taken"
             except Refused:
                 pass
@@ -143,17 +153,18 @@ def check(berth, name, work):
     if name in executorch_models():
         return with_operators_of_executorch(berth, name, work)
     if name in OWN:
+        inputs = Inputs(OWN[name].get("batch", 1))
         model = Llama(**OWN[name], capacity=CAPACITY).eval()
-        export(model, 1, work / "decode.pt2")
-        want = want_of(model, [("forward", at, 1) for at in range(STEPS)])
+        export(model, 1, work / "decode.pt2", inputs)
+        want = want_of(model, [("forward", at, 1) for at in range(STEPS)], inputs)
         fresh = Llama(**OWN[name], capacity=CAPACITY).eval()
-        return decode(berth, work / "decode.pt2", want, work) or both_methods(berth, fresh, work)
+        return decode(berth, work / "decode.pt2", want, work, inputs) or both_methods(berth, fresh, work, inputs)
     program = exported_by_transformers(transformers_models()[name], CAPACITY)
     torch.export.save(program, work / "decode.pt2")
     module = program.module()
     with torch.no_grad():
-        want = [module(input_ids=torch.from_numpy(tokens()[None, at:at + 1]), cache_position=torch.tensor([at])).numpy().copy()
-                for at in range(STEPS)]
+        want = want_of(lambda tokens, at: module(input_ids=tokens, cache_position=at),
+                       [("forward", at, 1) for at in range(STEPS)])
     return decode(berth, work / "decode.pt2", want, work)
 
 

@@ -19,7 +19,7 @@ class Norm(nn.Module):
 class Attention(nn.Module):
     """`write`: how rows come into the cache; `mask`: how it is said what a query sees."""
 
-    def __init__(self, width, heads, groups, capacity, write, mask, window):
+    def __init__(self, width, heads, groups, capacity, write, mask, window, batch=1):
         super().__init__()
         self.heads, self.groups, self.size = heads, groups, width // heads
         self.write, self.mask, self.window, self.capacity = write, mask, window, capacity
@@ -28,7 +28,7 @@ class Attention(nn.Module):
         self.v = nn.Linear(width, groups * self.size, bias=False)
         self.o = nn.Linear(width, width, bias=False)
         for name in ("keys", "values"):
-            self.register_buffer(name, torch.zeros(1, groups, capacity, self.size))
+            self.register_buffer(name, torch.zeros(batch, groups, capacity, self.size))
         self.register_buffer("triangle", torch.tril(torch.ones(capacity, capacity, dtype=torch.bool)))
         angle = torch.outer(torch.arange(capacity).float(), 10000. ** (-torch.arange(0, self.size, 2) / self.size))
         self.register_buffer("cos", angle.cos())
@@ -53,15 +53,15 @@ class Attention(nn.Module):
         return seen & (keys > positions[:, None] - self.window) if self.window else seen
 
     def forward(self, x, positions):
-        n = x.shape[1]
-        q = self.turned(self.q(x).view(1, n, self.heads, self.size).transpose(1, 2), positions)
-        k = self.turned(self.k(x).view(1, n, self.groups, self.size).transpose(1, 2), positions)
-        v = self.v(x).view(1, n, self.groups, self.size).transpose(1, 2)
+        b, n, _ = x.shape
+        q = self.turned(self.q(x).view(b, n, self.heads, self.size).transpose(1, 2), positions)
+        k = self.turned(self.k(x).view(b, n, self.groups, self.size).transpose(1, 2), positions)
+        v = self.v(x).view(b, n, self.groups, self.size).transpose(1, 2)
         repeat = self.heads // self.groups
         keys = self.put(self.keys, positions, k).repeat_interleave(repeat, 1)
         values = self.put(self.values, positions, v).repeat_interleave(repeat, 1)
         y = F.scaled_dot_product_attention(q, keys, values, attn_mask=self.seen(positions))
-        return self.o(y.transpose(1, 2).reshape(1, n, -1))
+        return self.o(y.transpose(1, 2).reshape(b, n, -1))
 
 
 class Layer(nn.Module):
@@ -79,17 +79,19 @@ class Layer(nn.Module):
 
 
 class Llama(nn.Module):
-    """forward(tokens [1, n], positions [n]) gives logits [1, n, vocabulary], and keeps its caches."""
+    """forward(tokens [batch, n], positions [n]) gives logits [batch, n, vocabulary], and keeps its caches."""
 
     def __init__(self, width=128, hidden=352, layers=2, heads=8, groups=2, capacity=260, vocabulary=VOCABULARY,
-                 write="index_copy", mask="compare", window=None):
+                 write="index_copy", mask="compare", window=None, batch=1, tied=False):
         super().__init__()
         torch.manual_seed(0)
         self.tokens = nn.Embedding(vocabulary, width)
-        self.layers = nn.ModuleList(Layer(width, hidden, heads, groups, capacity, write, mask, window)
+        self.layers = nn.ModuleList(Layer(width, hidden, heads, groups, capacity, write, mask, window, batch)
                                     for _ in range(layers))
         self.norm = Norm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
+        if tied:
+            self.head.weight = self.tokens.weight
 
     def forward(self, tokens, positions):
         x = self.tokens(tokens)
@@ -103,6 +105,9 @@ OWN = {
     "llama_index_put": {"write": "index_put", "mask": "triangle"},
     "llama_one_group": {"groups": 1, "heads": 4},
     "llama_window": {"window": 40},
+    "llama_batch": {"batch": 3},
+    "llama_batch_window": {"batch": 2, "window": 40, "write": "index_put"},
+    "llama_tied": {"tied": True},
 }
 
 
