@@ -122,6 +122,7 @@ void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options
                         (groups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
   reads_texels_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && groups.subgroupSize == kLanes && shuffles &&
                   is.limits.maxTexelBufferElements >= limits_.range_bytes / 4 && !options.for_cards;
+  widens_views_ = reads_texels_ && !options.validation;
 }
 
 Gpu::~Gpu() {
@@ -167,6 +168,7 @@ Error Gpu::make_buffer(uint64_t bytes, Kind kind, Buffer* made) {
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (reads_texels_) {
     info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
+    info.size += kViewSlack;
     // lavapipe compiles a kernel again, when it runs, for texels of a buffer whose size is a power of two.
     if ((info.size & (info.size - 1)) == 0) info.size += 16;
   }

@@ -82,6 +82,8 @@ class Gpu {
   /// nothing, as some drivers compile when a pipeline first runs.
   Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants);
 
+  /// What a buffer has behind its bytes, for views of texels.
+  static constexpr uint64_t kViewSlack = 256;
   /// Bytes of a buffer as texels of a kind (shaders.def); null for storage buffers, which need none. What is not a whole
   /// texel at the end is left out.
   Error make_view(char kind, const VkDescriptorBufferInfo& part, VkBufferView* view);
@@ -115,6 +117,7 @@ class Gpu {
   uint32_t family_ = 0;
   bool shares_memory_ = false;
   bool reads_texels_ = false;
+  bool widens_views_ = false;  // past the tensor, which would make the validation layers see hazards that there are not
   VkPhysicalDeviceMemoryProperties memory_ = {};
   VkMemoryPropertyFlags device_flags_ = 0;
   std::mutex queue_lock_;

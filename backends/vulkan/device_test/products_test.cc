@@ -272,6 +272,35 @@ TEST_F(VulkanKernels, AttentionOfAllForms) {
   }
 }
 
+// lavapipe ends the loops of an invocation when they have come round 65535 times, and says nothing.
+TEST_F(VulkanKernels, LoopsThatTheDriverWouldEndAreRefused) {
+  const Result<DeviceStream*> stream = device().create_stream(0);
+  ASSERT_TRUE(stream.ok());
+  const int32_t many = 70000;
+  const Array x = room({many}), y = room({1});
+  std::vector<void*> host;
+  for (const Array& array : {x, y}) {
+    host.push_back(array.tensor().raw());
+    const Result<void*> memory = device().allocate(array.tensor().nbytes(), 0);
+    ASSERT_TRUE(memory.ok());
+    array.tensor().set_data(*memory);
+  }
+  Session session;
+  session.gpu = device().gpu(0);
+  session.blocks = &device().blocks();
+  session.stream = device().stream(*stream);
+  std::vector<Arg> args = {x, std::vector<int64_t>{0}, true, nullptr, y};
+  std::vector<EValue*> values;
+  for (Arg& arg : args) values.push_back(arg.value());
+  KernelContext context({}, nullptr, {}, &session);
+  const Error found = Kernel(vulkan::sum_IntList_out)(context, values);
+  EXPECT_EQ(found, session.gpu->reads_texels() ? Error::kNotSupported : Error::kOk);
+  device().destroy_stream(*stream, 0);
+  for (const Array& array : {x, y}) device().deallocate(array.tensor().raw(), 0);
+  x.tensor().set_data(host[0]);
+  y.tensor().set_data(host[1]);
+}
+
 TEST_F(VulkanKernels, MemoriesAndShuffles) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     Dice dice(seed);

@@ -33,6 +33,8 @@ Error run_lstm(KernelContext& context, const Lstm& lstm) {
   ask.writes(lstm.out).writes(lstm.out_cell).reads(lstm.gates).reads(lstm.hidden).reads(lstm.cell).reads(lstm.weight);
   ask.number(lstm.steps).number(lstm.hidden.size(0)).number(lstm.hidden.size(1)).number(lstm.width);
   ask.number(lstm.reverse ? 1 : 0);
+  constexpr int64_t kUnits = 64;  // of a workgroup
+  ask.rounds(lstm.steps * (1 + (lstm.hidden.size(1) + kUnits - 1) / kUnits * (1 + lstm.hidden.size(1))));
   return ask.run(lstm.hidden.size(0), 1);
 }
 
@@ -70,6 +72,7 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   ask.number(out.stride(0)).number(out.stride(1)).number(0);
   for (int64_t stride : a.mask_stride) ask.number(stride);
   ask.real(a.scale);
+  if (!tiles) ask.rounds(a.key->size(1) * (1 + a.head_size));
   if (tiles) {
     // As in attention_tiles.comp.
     constexpr int64_t kQueries = 8;

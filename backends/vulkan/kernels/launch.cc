@@ -38,6 +38,12 @@ Launch& Launch::real(double value) {
   return *this;
 }
 
+Launch& Launch::rounds(int64_t count) {
+  constexpr int64_t kMost = 65000;
+  ends_ = ends_ && (!session_.gpu->reads_texels() || count <= kMost);
+  return *this;
+}
+
 Launch& Launch::walk(const portable::Walk& walk) {
   for (int d = 0; d < walk.rank; ++d) number(walk.sizes[d]);
   for (int k = 0; k < walk.operands; ++k) {
@@ -68,6 +74,7 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
   if (!fits_ || count > INT32_MAX) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
+  if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");
   step_.count = static_cast<uint32_t>(count);
   step_.items_a_group = static_cast<uint32_t>(items_a_group);
   session_.steps.push_back(std::move(step_));

@@ -43,6 +43,9 @@ class Launch {
   Launch& real(double value);
   /// A number that the kernel computes by itself: as number(), for its size alone.
   Launch& check(int64_t value);
+  /// How often the loops of an invocation come round in all, at most. lavapipe ends them at 65535, and gives what has been
+  /// computed by then for the result: NotSupported instead.
+  Launch& rounds(int64_t count);
   /// Sizes of a walk, then the strides of each operand: (1 + operands) * rank numbers.
   Launch& walk(const portable::Walk& walk);
 
@@ -58,6 +61,7 @@ class Launch {
   Step step_;
   bool fits_ = true;
   bool found_ = true;
+  bool ends_ = true;
 };
 
 }  // namespace berth::vulkan

@@ -1,4 +1,6 @@
 // What is done plane by plane: pooling and resampling.
+#include <algorithm>
+
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "kernels/portable/pool_arguments.h"
@@ -41,6 +43,12 @@ Error pool(KernelContext& context, const Pooling& p, Kind kind, const Tensor* in
     // What the kernel computes with on the way.
     ask.check((axis.out + 1) * axis.in + axis.out).check(axis.out * axis.stride + axis.kernel * axis.dilation);
   }
+  int64_t window[2];  // at most
+  for (int k = 0; k < 2; ++k) {
+    const portable::WindowAxis& axis = p.axis[k];
+    window[k] = kind == kAdaptiveMean ? axis.in / std::max<int64_t>(axis.out, 1) + 2 : axis.kernel;
+  }
+  ask.rounds(window[0] * (1 + window[1]));
   put_strides(ask, *p.input);
   put_strides(ask, *p.out);
   if (indices != nullptr) {

@@ -78,6 +78,7 @@ Error run(KernelContext& context, const Product& p, const Finish& finish) {
   ask.constant(has_no_taps(p) ? 0 : 1);
   ask.writes(*finish.c).reads(finish.a).reads(finish.b).reads(finish.bias).reads(finish.start);
   put_numbers(ask, p, finish);
+  ask.rounds(p.taps() * (1 + p.channels));
   return ask.run(tile.count(p));
 }
 

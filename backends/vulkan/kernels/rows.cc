@@ -30,7 +30,7 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
   Launch ask(context, ShaderId::reduce, ShaderId::reduce_texels);
   ask.constant(kind).constant(outer.rank).constant(inner.rank).writes(out).reads(self);
   ask.number(inner.count).real(is_mean ? 1 / static_cast<double>(inner.count) : 1);
-  ask.walk(outer).walk(inner);
+  ask.walk(outer).walk(inner).rounds(inner.count);
   return ask.run(out.numel());
 }
 
@@ -65,7 +65,7 @@ Error softmax(KernelContext& context, const Args& args, bool logarithm) {
   const Walk row = portable::walk_dims(tensors, uint32_t{1} << dim);
   Launch ask(context, ShaderId::softmax, ShaderId::softmax_texels);
   ask.constant(logarithm ? 1 : 0).constant(rows.rank).writes(out).reads(self);
-  ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows);
+  ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows).rounds(3 * row.count);
   return ask.run(rows.count);
 }
 
@@ -91,7 +91,7 @@ Error run_norm(KernelContext& context, const Norm& n) {
   ask.constant((n.weight != nullptr ? 1 : 0) + (n.bias != nullptr ? 2 : 0));
   ask.writes(n.out).reads(n.input).writes(n.mean).writes(n.rstd).reads(n.weight).reads(n.bias);
   ask.number(n.elements.count).number(n.groups).number(n.group_channels).number(n.plane).real(n.eps);
-  ask.walk(n.rows).walk(n.elements);
+  ask.walk(n.rows).walk(n.elements).rounds(3 * n.elements.count);
   return ask.run(n.rows.count);
 }
 
