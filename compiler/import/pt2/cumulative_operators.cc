@@ -1,4 +1,4 @@
-// Running products, extremes and sums of exponentials, and reductions by index.
+// Running products, extremes and sums of exponentials; reductions by index, and histograms.
 //
 // A running result of n elements takes log2(n) steps: after the first, an element holds that of the last two, then of
 // the last four, and so on.
@@ -138,10 +138,34 @@ void import_index_reduce(NodeContext& n) {
   n.output(reduced(n, x, axis, wide, source, how, n.truth("include_self", true)));
 }
 
+// How many elements lie in each of 'bins' parts of [min, max]; the last part has its end, and what lies outside counts
+// nowhere.
+void import_histogram(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  const int64_t bins = n.integer("bins", 100);
+  const double low = n.number("min", 0), high = n.number("max", 0);
+  constexpr int64_t kMostBins = int64_t{1} << 20;
+  if (n.ok() && (bins < 1 || bins > kMostBins)) n.unsupported("of 1 to 2^20 bins");
+  if (n.ok() && !(low < high)) n.unsupported("is read with 'min' below 'max'; the range of the data is not taken");
+  if (n.ok() && !is_floating(n.dtype(x))) n.invalid("needs floating numbers, found " + n.type_text(x));
+  if (!n.ok()) return;
+  const ValueId flat = n.view(x, {n.product(n.shape(x), 0, n.rank(x))});
+  const ValueId from = n.op(OpId::ge_Scalar_out, {flat, low});
+  const ValueId inside = n.op(OpId::logical_and_out, {from, n.op(OpId::le_Scalar_out, {flat, high})});
+  ValueId place = n.op(OpId::mul_Scalar_out, {n.op(OpId::sub_Scalar_out, {flat, low}), static_cast<double>(bins)});
+  place = n.op(OpId::div_Scalar_out, {place, high - low});
+  place = n.op(OpId::masked_fill_Scalar_out, {place, n.op(OpId::logical_not_out, {inside}), 0.0});
+  place =
+      n.op(OpId::minimum_out, {n.cast(place, DType::kI64), n.splat(DType::kI64, {}, static_cast<double>(bins - 1))});
+  const ValueId none = n.op(OpId::full_out, {DimList{Dim(bins)}, Dim(0), number_of(n.dtype(x))});
+  n.output(n.op(OpId::scatter_add_out, {none, Dim(0), place, n.cast(inside, n.dtype(x))}));
+}
+
 constexpr OperatorRow kCumulativeRows[] = {
-    {"cummax", import_running_extreme<true>}, {"cummin", import_running_extreme<false>},
-    {"cumprod", import_running_product},      {"index_reduce", import_index_reduce},
-    {"logcumsumexp", import_running_log_sum}, {"scatter_reduce", import_scatter_reduce},
+    {"cummax", import_running_extreme<true>},  {"cummin", import_running_extreme<false>},
+    {"cumprod", import_running_product},       {"histc", import_histogram},
+    {"index_reduce", import_index_reduce},     {"logcumsumexp", import_running_log_sum},
+    {"scatter_reduce", import_scatter_reduce},
 };
 
 }  // namespace

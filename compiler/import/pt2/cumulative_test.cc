@@ -87,6 +87,15 @@ TEST(CumulativePt2, OtherReductionsAreTheKernels) {
   says(failure_of(p.import()), "not one of sum, prod, mean, amax, amin");
 }
 
+TEST(CumulativePt2, HistogramsHaveBothEndsAndNothingOutside) {
+  TestProgram p;
+  p.input("x", {8});
+  p.node("aten.histc.default", {{"self", tensor("x")}, {"bins", integer(3)}, {"min", integer(0)}, {"max", integer(6)}},
+         "y", {3});
+  p.output("y");
+  EXPECT_EQ(numbers(run(p, {floats({8}, {-0.1F, 0, 1.9F, 2, 5.9F, 6, 6.1F, NAN})})[0]), Floats({2, 1, 2}));
+}
+
 TEST(CumulativePt2, RowsAreReducedByTheirIndex) {
   TestProgram p;
   p.input("x", {2, 2});
