@@ -97,8 +97,11 @@ namespace {
 void take_sizes(MethodData& data, size_t input, const InputSizes& sizes) {
   static_cast<void>(for_each_dimension(data, input, [&](int axis, int32_t symbol) {
     const int32_t size = sizes.of(input)[axis];
-    const bool is_input = symbol_at(data, symbol)->kind() == fb::SymbolKind::INPUT;
-    if (is_input && data.symbols[symbol] == kUnknown && size >= 0) data.symbols[symbol] = size;
+    const fb::Symbol& named = *symbol_at(data, symbol);
+    const bool is_input = named.kind() == fb::SymbolKind::INPUT;
+    // An input that lost its room has sizes of 0 until it is set again.
+    const bool in_range = size >= 0 && size >= named.min() && size <= named.max();
+    if (is_input && data.symbols[symbol] == kUnknown && in_range) data.symbols[symbol] = size;
     return Error::kOk;
   }));
 }
