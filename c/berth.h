@@ -1,21 +1,17 @@
 /* Berth in C: compiles models to programs whose memory is planned to the byte, and runs them. docs/c_api.md leads
  * through it; examples/c is a whole program. Link with -lberth (pkg-config berth).
  *
- * Rules
- *
  *   structures   Each begins with its size, which the caller sets, for those that are filled in as well: later versions
- *                add fields at the end, and a field beyond the size counts as zero. Of a list of structures all have
- *                the size of the first. Zero is always the default. berth_device, berth_block, berth_option and what
- *                plugin/plugin.h calls plain data have no size and never change.
+ *                add fields at the end; a field beyond the size is zero, always the default. In a list all have the
+ *                size of the first. berth_device, berth_block, berth_option and plugin.h's plain data never change.
  *   handles      What an `open`, `load` or `create` gives is closed once. Closing null does nothing. What is used by
  *                something that is still open cannot be closed: BERTH_INVALID_STATE. What was closed already is not
  *                closed twice: BERTH_INVALID_ARGUMENT.
  *   ownership    What a function is given is valid until it returns, and what it gives as long as the handle that it
  *                was asked of, unless it says otherwise.
  *   errors       Functions that can fail return a code, BERTH_OK (0) for success, and say in `error`, which may be null,
- *                where and why. Then they have done nothing, and results through pointers are unchanged. No C++
- *                exception leaves them, and an allocation that fails is BERTH_MEMORY_ALLOCATION_FAILED; but in the last
- *                section, where the compiler is at work, it may end the process.
+ *                where and why. Then they have done nothing, and what pointers lead to is unchanged. No C++ exception
+ *                leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED, but see the last section.
  *   text         UTF-8 that ends with a zero.
  *   threads      A machine and a program may be used by several threads at once; a method, and a thread pool while a
  *                method that has it runs or loads, by one at a time. Nothing starts a thread but berth_threads_create(),
@@ -75,8 +71,7 @@ typedef struct berth_blob berth_blob; /* bytes or a text of Berth's */
 /* A file: by its path, as bytes, or through a function that reads. */
 typedef struct berth_source {
   size_t size;
-  /* The file is mapped: it must not change until the handle is closed. */
-  const char* path;
+  const char* path; /* mapped: the file must not change until the handle is closed */
   /* If `path` is null: bytes, which must stay until the handle is closed. Of programs and data files they begin at a
    * multiple of 16; weights are used where they are. */
   berth_bytes bytes;
@@ -86,16 +81,13 @@ typedef struct berth_source {
   uint64_t length;
   void* self;
   int32_t (*read)(void* self, uint64_t offset, size_t size, void* target, berth_message* message);
-  /* Not 0: the file at `path` is read into the heap instead of mapped. */
-  int32_t copies;
-  /* Of berth_compile(): what the model's one method is called; null: what the model says. */
-  const char* method;
+  int32_t copies;     /* not 0: the file at `path` is read into the heap instead of mapped */
+  const char* method; /* of berth_compile(): what the model's one method is called; null: what the model says */
 } berth_source;
 
-BERTH_API const char* berth_version(void); /* "0.9.0" */
-BERTH_API int32_t berth_api_version(void); /* BERTH_API_VERSION of the library */
-/* "InvalidProgram"; "Unknown" for a number that is not a code. Static. */
-BERTH_API const char* berth_code_name(int32_t code);
+BERTH_API const char* berth_version(void);           /* "0.9.0" */
+BERTH_API int32_t berth_api_version(void);           /* BERTH_API_VERSION of the library */
+BERTH_API const char* berth_code_name(int32_t code); /* "InvalidProgram"; "Unknown" for what is not a code */
 
 /* ---- The machine: devices, backends and operators ------------------------------------------------------------------ */
 
@@ -198,10 +190,8 @@ typedef struct berth_load_options {
    * needs one: the file beside it with its name, model.ptd for model.pte. */
   const berth_source* data;
   size_t num_data;
-  /* Not 0: only what a valid file needs to be read correctly is checked. A damaged one may crash. */
-  int32_t trusted;
-  /* Where the handle lies: berth_program_bytes() bytes at a multiple of 64; null: on the heap. */
-  berth_block memory;
+  int32_t trusted;    /* not 0: only what a valid file needs to be read is checked; a damaged one may crash */
+  berth_block memory; /* of the handle: berth_program_bytes() bytes at a multiple of 64; null: on the heap */
   const berth_observer* observer; /* must stay until the program is closed */
 } berth_load_options;
 
@@ -214,7 +204,6 @@ BERTH_API size_t berth_program_bytes(void);
  * the old ones. BERTH_INVALID_STATE while a method is loaded; where these do not fit, the old ones stay. */
 BERTH_API int32_t berth_program_set_data(berth_program* program, const berth_source* data, size_t num_data,
                                          berth_error* error);
-
 BERTH_API size_t berth_program_num_methods(const berth_program* program);
 BERTH_API const char* berth_program_method_name(const berth_program* program, size_t index); /* null: there is none */
 
@@ -226,7 +215,6 @@ typedef struct berth_method_info {
   size_t num_instructions;
   size_t num_delegates;
 } berth_method_info;
-
 BERTH_API int32_t berth_program_method(const berth_program* program, const char* method, berth_method_info* info,
                                        berth_error* error);
 /* The name of the backend of a delegate; null when there is none. */
@@ -247,11 +235,9 @@ typedef struct berth_port {
   const int32_t* sizes;
   const uint8_t* dim_order; /* the dimension of each position in memory, outermost first */
   berth_device device;
-  /* Not 0: in an arena, to which set_input copies. Otherwise in the caller's memory (`device-io` when compiling). */
-  int32_t is_planned;
-  uint64_t bytes; /* with these sizes */
+  int32_t is_planned; /* not 0: in an arena, to which set_input copies; 0: in the caller's memory (`device-io`) */
+  uint64_t bytes;     /* with these sizes */
 } berth_port;
-
 BERTH_API int32_t berth_program_input(const berth_program* program, const char* method, size_t index, berth_port* port,
                                       berth_error* error);
 BERTH_API int32_t berth_program_output(const berth_program* program, const char* method, size_t index, berth_port* port,
@@ -263,7 +249,6 @@ typedef struct berth_arena {
   size_t alignment; /* of its address */
   berth_device device;
 } berth_arena;
-
 BERTH_API int32_t berth_program_arena(const berth_program* program, const char* method, size_t index,
                                       berth_arena* arena, berth_error* error);
 
@@ -275,9 +260,9 @@ typedef struct berth_memory_needed {
   uint64_t arena_bytes;  /* of all arenas, for information */
 } berth_memory_needed;
 
-/* The memory that berth_method_load() needs, computed by the code that takes it. `scratch` is room for the computation:
- * method_bytes of them are enough. With less, BERTH_MEMORY_ALLOCATION_FAILED, and `needed` has method_bytes and
- * arena_bytes. With null, the heap is used meanwhile. `threads` may be null for one. */
+/* The memory that berth_method_load() needs, computed by the code that takes it, in `scratch`: method_bytes are enough.
+ * With less, BERTH_MEMORY_ALLOCATION_FAILED, and `needed` has method_bytes and arena_bytes. Null: on the heap. `threads`
+ * may be null for one. */
 BERTH_API int32_t berth_program_memory(const berth_program* program, const char* method, const berth_threads* threads,
                                        berth_block scratch, berth_memory_needed* needed, berth_error* error);
 
@@ -335,9 +320,8 @@ BERTH_API int64_t berth_method_find_input(const berth_method* method, const char
 BERTH_API int64_t berth_method_find_output(const berth_method* method, const char* name);
 
 /* Sets an input for the next run. One that is planned is copied, so that `array` may go. One that is not is used where
- * it is, until the last run. Numbers and texts are compiled into the program and set already.
- * BERTH_INVALID_ARGUMENT for another type, rank, size or dimension order than the program's, or too few bytes;
- * BERTH_NOT_SUPPORTED for another device. */
+ * it is, until the last run. Numbers and texts are compiled in and set already. BERTH_INVALID_ARGUMENT for another type,
+ * rank, size or dimension order than the program's, or too few bytes; BERTH_NOT_SUPPORTED for another device. */
 BERTH_API int32_t berth_method_set_input(berth_method* method, size_t index, const berth_array* array,
                                          berth_error* error);
 /* The same for every run from now on: each reads the elements that are at `array->data` then. Null ends that. */
@@ -348,23 +332,19 @@ BERTH_API int32_t berth_method_bind_input(berth_method* method, size_t index, co
  * that for a planned output. */
 BERTH_API int32_t berth_method_bind_output(berth_method* method, size_t index, const berth_array* array,
                                            berth_error* error);
-/* The bytes that each arena needs for inputs of these sizes, where arenas follow the sizes (docs/plan.md); elsewhere those
- * that berth_program_arena() says. Nothing changes. `inputs` has an array for each input, of which `rank` and `sizes` alone
- * are looked at: -1 for a size that is not known; of one that is not a tensor nothing is. `bytes` has room for an entry for
- * each arena. BERTH_INVALID_ARGUMENT for sizes that the method does not take, and for other numbers of entries. */
+/* The bytes that each arena needs for inputs of these sizes, where arenas follow them (docs/plan.md), and what
+ * berth_program_arena() says elsewhere. Of each input's array only `rank` and `sizes` are looked at, -1 for one that is
+ * not known. BERTH_INVALID_ARGUMENT for sizes that the method does not take, and for other numbers of entries. */
 BERTH_API int32_t berth_method_planned_bytes(berth_method* method, const berth_array* inputs, size_t num_inputs,
                                              uint64_t* bytes, size_t num_arenas, berth_error* error);
-/* The memory of an arena that had none when the method was loaded; another one between two runs. With arenas that follow
- * the sizes, at least what berth_method_planned_bytes() says. */
+/* The memory of an arena that had none at load; another one between two runs. At least berth_method_planned_bytes(). */
 BERTH_API int32_t berth_method_set_arena(berth_method* method, size_t index, berth_block memory, berth_error* error);
 
 /* Runs the method and waits for its devices. After an error it can be run again. */
 BERTH_API int32_t berth_method_run(berth_method* method, berth_error* error);
-/* Runs the next instruction; *done is not 0 after the last. */
+/* Runs the next instruction; *done is not 0 after the last. berth_method_end_run() ends such a run before that. */
 BERTH_API int32_t berth_method_step(berth_method* method, int32_t* done, berth_error* error);
-/* Ends a run that berth_method_step() began. */
 BERTH_API int32_t berth_method_end_run(berth_method* method, berth_error* error);
-
 /* An output of the last run: valid until the next, or until another method with the same arenas runs. A number or truth
  * value is an array of rank 0. BERTH_NOT_SUPPORTED for a text, a list or None. */
 BERTH_API int32_t berth_method_output(const berth_method* method, size_t index, berth_array* array, berth_error* error);
@@ -376,7 +356,7 @@ BERTH_API size_t berth_method_num_states(const berth_method* method);
 BERTH_API int32_t berth_method_state(const berth_method* method, size_t index, berth_port* port, berth_error* error);
 /* The index of the state of this name, or of "state2" for state 2 if it has none; -1: there is none. */
 BERTH_API int64_t berth_method_find_state(const berth_method* method, const char* name);
-/* Copies a state to memory on the host: at least berth_port.bytes bytes, the elements in its dimension order.
+/* Copies a state to at least berth_port.bytes bytes on the host, the elements in its dimension order.
  * BERTH_INVALID_STATE while a run that berth_method_step() began is in progress. */
 BERTH_API int32_t berth_method_get_state(berth_method* method, size_t index, void* data, size_t bytes,
                                          berth_error* error);
@@ -396,8 +376,7 @@ typedef struct berth_compile_options {
   const berth_machine* machine; /* its plug-ins' targets and operators are known */
   const berth_option* options;  /* of `berth compile` but --output and --json */
   size_t num_options;
-  /* The program's file, written whole or not at all, so that weights need no memory; null: *program is made. */
-  const char* output;
+  const char* output; /* the file, written whole or not at all: weights need no memory; null: *program is made */
 } berth_compile_options;
 
 /* Compiles models (.onnx, .pt2, .pte, IR text) to one program. Of models that are not files, external weights are not
