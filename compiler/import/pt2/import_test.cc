@@ -314,5 +314,23 @@ TEST(ImportPt2, OperatorsOfOnesOwnComeInByName) {
   EXPECT_TRUE(says(strange.error().text(), "argument 'bias' is not supported"));
 }
 
+// Exported without run_decompositions(), such an operator changes `x` in the file, and the change would be lost.
+TEST(ImportPt2, AnOperatorOfOnesOwnWithMoreResultsThanTheFileIsRefused) {
+  ir::OperatorSet set;
+  const auto twice = [](const ir::OwnCall& call) {
+    return Expected<std::vector<ir::TensorType>>(std::vector<ir::TensorType>(2, call.tensor(0)));
+  };
+  ASSERT_TRUE(set.add({"my::push", "Tensor x -> Tensor out, Tensor new_x", twice}).ok());
+  ImportOptions options;
+  options.operators = std::make_shared<const ir::OperatorSet>(std::move(set));
+  TestProgram p;
+  p.input("x", {2});
+  p.node("my.push.default", {{"x", tensor("x")}}, "out", {2});
+  p.output("out");
+  const auto module = p.import(options);
+  ASSERT_FALSE(module.ok());
+  EXPECT_TRUE(says(module.error().text(), "its 2 results are 1 in the file")) << module.error().text();
+}
+
 }  // namespace
 }  // namespace berth::pt2
