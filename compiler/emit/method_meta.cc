@@ -12,6 +12,7 @@ namespace {
 using ir::Dim;
 using ir::SymbolId;
 
+// MAX and MIN are flatc's own names, of the last and the first kind.
 fb::SymbolKind kind_of(ir::SymbolKind kind) {
   switch (kind) {
     case ir::SymbolKind::kInput: return fb::SymbolKind::INPUT;
@@ -19,8 +20,8 @@ fb::SymbolKind kind_of(ir::SymbolKind kind) {
     case ir::SymbolKind::kMul: return fb::SymbolKind::MUL;
     case ir::SymbolKind::kFloorDiv: return fb::SymbolKind::FLOOR_DIV;
     case ir::SymbolKind::kMod: return fb::SymbolKind::MOD;
-    case ir::SymbolKind::kMax: return fb::SymbolKind::MAX;
-    case ir::SymbolKind::kMin: return fb::SymbolKind::MIN;
+    case ir::SymbolKind::kMax: return fb::SymbolKind::MAXIMUM;
+    case ir::SymbolKind::kMin: return fb::SymbolKind::MINIMUM;
   }
   BERTH_CHECK(false);
 }

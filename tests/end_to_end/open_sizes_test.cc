@@ -1,7 +1,9 @@
 // Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is given
-// the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need.
+// the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a size that is a
+// maximum or a minimum is reckoned as something else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -94,6 +96,26 @@ TEST(OpenSizes, AnInputThatIsNotSetYetHasNoSizes) {
     ASSERT_EQ(loaded.host->execute(), Error::kOk) << n << ", " << m << ": " << loaded.said();
     EXPECT_EQ(loaded.get(0), std::vector<float>(static_cast<size_t>(n) * 4, -1));
     EXPECT_EQ(loaded.get(2), std::vector<float>(static_cast<size_t>(n) * m, -3));
+  }
+}
+
+TEST(OpenSizes, SizesThatAreMaximaAndMinimaHaveTheirRoom) {
+  // At least three rows, as padding of 'same' convolutions makes them, and at most three.
+  Loaded loaded(R"(
+    symbol n in [1, 5]
+    method forward(%x: f32[n,2]) {
+      %y: f32[(n + max(((n * -1) + 3), 0)),2] = aten::constant_pad_nd(%x, [0, 0, 0, max(((n * -1) + 3), 0)], 7.0)
+      %z: f32[min(n, 3),2] = aten::slice_copy.Tensor(%x, 0, 0, 3, 1)
+      %w: f32[min(n, 3),2] = aten::neg(%z)
+      return %y, %w
+    })");
+  for (const int32_t n : {5, 1, 3, 2, 4}) {
+    ASSERT_EQ(loaded.set(0, {n, 2}, 1), Error::kOk) << loaded.said();
+    ASSERT_EQ(loaded.host->execute(), Error::kOk) << "n = " << n << ": " << loaded.said();
+    std::vector<float> rows(static_cast<size_t>(n) * 2, 1);
+    rows.resize(std::max<size_t>(rows.size(), 6), 7);
+    EXPECT_EQ(loaded.get(0), rows) << "n = " << n;
+    EXPECT_EQ(loaded.get(1), std::vector<float>(std::min(n, 3) * 2, -1)) << "n = " << n;
   }
 }
 
