@@ -49,7 +49,17 @@ inline format::ProgramDesc delegated_add(Device device = Device(DeviceType::kCud
   return program;
 }
 
-/// The same without copies: inputs and output are the caller's, on the device.
+/// sum = state + b on the device: the state is the delegate's first argument, 6 cuda [48, 64), and nothing defines it.
+inline format::ProgramDesc device_state(Device device = Device(DeviceType::kCuda, 0)) {
+  format::ProgramDesc program = delegated_add(device);
+  format::MethodDesc& m = program.methods[0];
+  m.values.emplace_back(on_device({2, 2}, 2, 48, device));
+  std::get<format::DelegateCallDesc>(m.instructions[2]).args[0] = 6;
+  m.arenas[1].bytes = 64;
+  return program;
+}
+
+/// The same as delegated_add() without copies: inputs and output are the caller's, on the device.
 inline format::ProgramDesc device_io_add(Device device = Device(DeviceType::kCuda, 0)) {
   format::ProgramDesc program = delegated_add(device);
   format::MethodDesc& m = program.methods[0];

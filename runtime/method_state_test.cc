@@ -113,18 +113,8 @@ TEST(MethodState, UnmarkedStateIsNotSoughtInViewsOfResults) {
   EXPECT_EQ(run(on, {1, 2, 3, 4}), (std::vector<float>{2, 4, 6, 8}));
 }
 
-// sum = state + b on the device; the state is a delegate's first argument, and nothing defines it.
-ProgramDesc device_state() {
-  ProgramDesc desc = testing::delegated_add();
-  MethodDesc& m = desc.methods[0];
-  m.values.emplace_back(testing::on_device({2, 2}, 2, 48, kCuda0));  // 6
-  std::get<format::DelegateCallDesc>(m.instructions[2]).args[0] = 6;
-  m.arenas[1].bytes = 64;
-  return desc;
-}
-
 TEST(MethodState, UnmarkedStateOfADeviceIsZeroAtTheStart) {
-  OnDevices on(device_state());
+  OnDevices on(testing::device_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.count(Kind::kHostToDevice), 1u);
   const uint8_t* arena = testing::RecordingAllocator::host(on.spans[1].data());
@@ -140,7 +130,7 @@ TEST(MethodState, ADelegatesResultIsNotState) {
 }
 
 TEST(MethodState, StateThatCannotBeZeroedIsAnErrorWithItsPlace) {
-  OnDevices on(device_state());
+  OnDevices on(testing::device_state());
   on.cuda.fail_copy = 1;
   EXPECT_EQ(on.load(), Error::kInternal);
   EXPECT_EQ(on.said().find("methods[forward].values[6]: "), 0u) << on.said();

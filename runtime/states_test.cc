@@ -179,19 +179,8 @@ TEST(States, ARunInProgressIsNotDisturbed) {
   EXPECT_EQ(set(on, 0, room), Error::kOk);
 }
 
-// sum = state + b on the device.
-ProgramDesc device_state() {
-  const Device cuda(DeviceType::kCuda, 0);
-  ProgramDesc desc = testing::delegated_add();
-  MethodDesc& m = desc.methods[0];
-  m.values.emplace_back(testing::on_device({2, 2}, 2, 48, cuda));  // 6
-  std::get<format::DelegateCallDesc>(m.instructions[2]).args[0] = 6;
-  m.arenas[1].bytes = 64;
-  return desc;
-}
-
 TEST(States, OneOnADeviceIsCopiedToTheHostAndBack) {
-  OnDevices on(device_state());
+  OnDevices on(testing::device_state());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   ASSERT_EQ(on.method->num_states(), 1u);
   EXPECT_EQ(on.method->state_tensor_meta(0)->device, Device(DeviceType::kCuda, 0));

@@ -4,14 +4,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <vector>
 
-#include "backends/cpu/cpu_backend.h"
-#include "compiler/compile.h"
-#include "compiler/ir/parse.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/end_to_end/compiled_testing.h"
 
 namespace berth {
 namespace {
@@ -29,35 +24,18 @@ const char* const kModel = R"(
     return %y, %n, %x
   })";
 
-struct Loaded {
-  Loaded(const char* target, const std::vector<std::string>& callers) {
-    CompileOptions options;
-    options.target = target;
-    options.device_io = callers;
-    auto module = ir::parse(kModel);
-    EXPECT_TRUE(module.ok());
-    auto made = compile(std::move(*module), options);
-    EXPECT_TRUE(made.ok()) << made.error().text();
-    bytes = std::move(*made);
-    loader = std::make_unique<BufferLoader>(Span<const uint8_t>(bytes));
-    Backend* const backends[] = {&backend};
-    LoadOptions load;
-    load.backends = backends;
-    auto loaded = Program::load(*loader, portable::kernels(), load);
-    EXPECT_TRUE(loaded.ok());
-    program = std::make_unique<Program>(std::move(*loaded));
-    auto host = HostMethod::load(*program, "forward");
-    EXPECT_TRUE(host.ok());
-    method = std::make_unique<HostMethod>(std::move(*host));
-  }
+CompileOptions options_for(const char* target, const std::vector<std::string>& callers) {
+  CompileOptions options;
+  options.target = target;
+  options.device_io = callers;
+  return options;
+}
 
-  uint64_t arena_bytes() const { return method->memory().arena_bytes; }
+struct Loaded : testing::Compiled {
+  Loaded(const char* target, const std::vector<std::string>& callers)
+      : Compiled(kModel, options_for(target, callers)) {}
 
-  std::vector<uint8_t> bytes;
-  CpuBackend backend;
-  std::unique_ptr<BufferLoader> loader;
-  std::unique_ptr<Program> program;
-  std::unique_ptr<HostMethod> method;
+  uint64_t arena_bytes() const { return host->memory().arena_bytes; }
 };
 
 std::vector<float> numbers(float first) {
@@ -84,7 +62,7 @@ TEST(CallersMemory, TakesNoBytesInTheArena) {
 TEST(CallersMemory, IsReadInPlaceAndNeverWritten) {
   for (const char* target : {"portable", "cpu"}) {
     Loaded loaded(target, {"x=cpu", "z=cpu"});
-    Method& method = loaded.method->method();
+    Method& method = loaded.method();
     const int32_t sizes[] = {kSize};
     std::vector<float> x = numbers(1);
     std::vector<float> z = numbers(3);
@@ -110,7 +88,7 @@ TEST(CallersMemory, IsReadInPlaceAndNeverWritten) {
 TEST(CallersMemory, ReceivesResultsDirectly) {
   for (const char* target : {"portable", "cpu"}) {
     Loaded loaded(target, {"y=cpu", "forward.n=cpu"});
-    Method& method = loaded.method->method();
+    Method& method = loaded.method();
     const int32_t sizes[] = {kSize};
     const std::vector<float> x = numbers(1);
     const std::vector<float> z = numbers(3);
@@ -134,7 +112,7 @@ TEST(CallersMemory, ReceivesResultsDirectly) {
 
 TEST(CallersMemory, MissingMemoryIsAnError) {
   Loaded loaded("portable", {"x=cpu"});
-  Method& method = loaded.method->method();
+  Method& method = loaded.method();
   const std::vector<float> z = numbers(3);
   const int32_t sizes[] = {kSize};
   ASSERT_EQ(method.set_input(1, z.data(), sizes, DType::kF32), Error::kOk);

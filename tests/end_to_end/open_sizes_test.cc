@@ -1,62 +1,36 @@
 // Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is given
 // the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a size that is a
 // maximum or a minimum is reckoned as something else.
-#include <gtest/gtest.h>
-
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/cpu_backend.h"
-#include "compiler/compile.h"
-#include "compiler/ir/parse.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/end_to_end/compiled_testing.h"
 
 namespace berth {
 namespace {
 
-struct Loaded {
-  explicit Loaded(const char* text) {
-    auto module = ir::parse(text);
-    EXPECT_TRUE(module.ok()) << module.error().text();
+struct Loaded : testing::Compiled {
+  explicit Loaded(const char* ir) : Compiled(ir, for_cpu()) {}
+
+  static CompileOptions for_cpu() {
     CompileOptions options;
     options.target = "cpu";
-    auto made = compile(std::move(*module), options);
-    EXPECT_TRUE(made.ok()) << made.error().text();
-    bytes = std::move(*made);
-    loader = std::make_unique<BufferLoader>(Span<const uint8_t>(bytes));
-    Backend* const backends[] = {&backend};
-    LoadOptions load;
-    load.backends = backends;
-    auto loaded = Program::load(*loader, portable::kernels(), load);
-    EXPECT_TRUE(loaded.ok());
-    program = std::make_unique<Program>(std::move(*loaded));
-    auto made_method = HostMethod::load(*program, "forward");
-    EXPECT_TRUE(made_method.ok());
-    host = std::make_unique<HostMethod>(std::move(*made_method));
+    return options;
   }
-
   /// Sets an input to elements of this value.
   Error set(size_t index, const std::vector<int32_t>& sizes, float value) {
     size_t count = 1;
     for (const int32_t size : sizes) count *= size;
     const std::vector<float> data(count, value);
-    return host->method().set_input(index, data.data(), sizes, DType::kF32);
+    return method().set_input(index, data.data(), sizes, DType::kF32);
   }
   /// The elements of an output.
   std::vector<float> get(size_t index) {
-    const Tensor& tensor = host->method().get_output(index).tensor();
+    const Tensor& tensor = method().get_output(index).tensor();
     return std::vector<float>(tensor.data<float>(), tensor.data<float>() + tensor.numel());
   }
-  const char* said() const { return host->method().last_report().message; }
-
-  std::vector<uint8_t> bytes;
-  CpuBackend backend;
-  std::unique_ptr<BufferLoader> loader;
-  std::unique_ptr<Program> program;
-  std::unique_ptr<HostMethod> host;
+  const char* said() const { return method().last_report().message; }
 };
 
 TEST(OpenSizes, AnOutputWithoutElementsIsStillScratchForWhatIsDeadBefore) {
