@@ -77,19 +77,22 @@ TEST(OpenSizes, SizesThatAreMaximaAndMinimaHaveTheirRoom) {
   // At least three rows, as padding of 'same' convolutions makes them, and at most three.
   Loaded loaded(R"(
     symbol n in [1, 5]
-    method forward(%x: f32[n,2]) {
-      %y: f32[(n + max(((n * -1) + 3), 0)),2] = aten::constant_pad_nd(%x, [0, 0, 0, max(((n * -1) + 3), 0)], 7.0)
-      %z: f32[min(n, 3),2] = aten::slice_copy.Tensor(%x, 0, 0, 3, 1)
-      %w: f32[min(n, 3),2] = aten::neg(%z)
+    method forward(%x: f32[n,64]) {
+      %y: f32[(n + max(((n * -1) + 3), 0)),64] = aten::constant_pad_nd(%x, [0, 0, 0, max(((n * -1) + 3), 0)], 7.0)
+      %z: f32[min(n, 3),64] = aten::slice_copy.Tensor(%x, 0, 0, 3, 1)
+      %w: f32[min(n, 3),64] = aten::neg(%z)
       return %y, %w
     })");
   for (const int32_t n : {5, 1, 3, 2, 4}) {
-    ASSERT_EQ(loaded.set(0, {n, 2}, 1), Error::kOk) << loaded.said();
+    ASSERT_EQ(loaded.set(0, {n, 64}, 1), Error::kOk) << loaded.said();
     ASSERT_EQ(loaded.host->execute(), Error::kOk) << "n = " << n << ": " << loaded.said();
-    std::vector<float> rows(static_cast<size_t>(n) * 2, 1);
-    rows.resize(std::max<size_t>(rows.size(), 6), 7);
+    std::vector<float> rows(static_cast<size_t>(n) * 64, 1);
+    rows.resize(std::max<size_t>(rows.size(), 3 * 64), 7);
     EXPECT_EQ(loaded.get(0), rows) << "n = " << n;
-    EXPECT_EQ(loaded.get(1), std::vector<float>(std::min(n, 3) * 2, -1)) << "n = " << n;
+    // Of the input, the padded and the cut rows.
+    const uint64_t row = 64 * sizeof(float);
+    EXPECT_EQ(loaded.method().planned_bytes(size_t{0}).value(), (n + std::max(n, 3) + std::min(n, 3)) * row);
+    EXPECT_EQ(loaded.get(1), std::vector<float>(std::min(n, 3) * 64, -1)) << "n = " << n;
   }
 }
 
