@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "compiler/compile.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/verify.h"
 #include "compiler/passes/pipeline.h"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compile.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
 
 namespace berth {

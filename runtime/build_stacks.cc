@@ -5,7 +5,7 @@
 
 #include "base/math.h"
 #include "format/delegate_device.h"
-#include "format/plan_check/stacks.h"
+#include "format/plan_check/each_stack.h"
 #include "format/tensor_facts.h"
 #include "runtime/method_loader.h"
 

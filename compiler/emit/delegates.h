@@ -5,23 +5,13 @@
 // plan around it places like any other tensor.
 #pragma once
 
-#include <vector>
-
 #include "compiler/emit/data_pool.h"
+#include "compiler/emit/delegate_calls.h"
 #include "compiler/emit/delegate_constants.h"
-#include "compiler/emit/emit.h"
-#include "format/write/program_desc.h"
+#include "compiler/emit/options.h"
+#include "compiler/memory/plan_memory.h"
 
 namespace berth::emit {
-
-/// The calls of one method.
-struct DelegateCalls {
-  /// One a call, in the order of the method's nodes; one for all calls of a delegate that was compiled elsewhere.
-  std::vector<format::DelegateDesc> delegates;
-  std::vector<DelegateReport> reports;  // of each
-  IdVector<ir::NodeId, int32_t> index;  // the delegate above that the node calls, or -1
-  IdVector<ir::NodeId, int64_t> scratch_bytes;
-};
 
 /// Data that the delegates of all methods share.
 struct DelegateData {

@@ -2,7 +2,6 @@
 #include "base/text_testing.h"
 #include "compiler/emit/delegates.h"
 #include "compiler/emit/emit_testing.h"
-#include "compiler/memory/liveness.h"
 
 namespace berth::emit {
 namespace {

@@ -12,21 +12,13 @@
 #include <vector>
 
 #include "compiler/emit/external_constants.h"
+#include "compiler/emit/options.h"
 #include "compiler/emit/reports.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/plan_memory.h"
 #include "format/write/program_desc.h"
 
 namespace berth::emit {
-
-struct EmitOptions {
-  /// Says at each instruction which node of the model it comes from.
-  bool stack_traces = false;
-  /// Writes berth.meta: names, symbols, views, bounds. ExecuTorch ignores it.
-  bool meta = true;
-  /// Which constants lie in data files; null: none. Those that delegates read lie in the program in any case.
-  ConstantFile constant_file;
-};
 
 struct EmittedProgram {
   format::ProgramDesc program;         // shares the constants' bytes with the module, and keeps them alive

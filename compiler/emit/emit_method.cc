@@ -5,6 +5,7 @@
 #include "compiler/emit/method_emitter.h"
 #include "compiler/emit/stacks.h"
 #include "compiler/ir/arguments.h"
+#include "compiler/memory/plan_delegate.h"
 
 namespace berth::emit {
 namespace {

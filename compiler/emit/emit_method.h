@@ -1,40 +1,11 @@
-// One method as the tables of a program.
+// Writes one method as the tables of a program.
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "compiler/emit/data_pool.h"
-#include "compiler/emit/delegates.h"
-#include "compiler/ir/module.h"
+#include "compiler/emit/delegate_calls.h"
+#include "compiler/emit/emitted_method.h"
 #include "compiler/memory/plan_schedule.h"
-#include "format/write/program_desc.h"
 
 namespace berth::emit {
-
-/// What is made once a program: data shared by its methods.
-struct Pools {
-  DataPool constants;
-  DataPool initial_values;
-  IdVector<ir::ConstantId, uint32_t> constant_numbers;  // its number in `constants`, or 0
-};
-
-/// How a method is written.
-struct MethodOptions {
-  bool stack_traces = false;
-  /// The key under which the data of a constant, as this tensor, lie outside of the program; empty: they lie in it. Null:
-  /// all constants lie in it.
-  std::function<std::string(ir::ConstantId, const format::TensorDesc&)> external_key;
-};
-
-struct EmittedMethod {
-  format::MethodDesc desc;
-  IdVector<ir::ValueId, int32_t> value_of;    // its index in the file, or -1
-  IdVector<ir::StateId, int32_t> state_of;    // its index in the file, or -1
-  std::vector<ir::NodeId> node_of;            // of each instruction: the node that it comes from; invalid for others
-  std::vector<int32_t> first_instruction_of;  // of each step of the model
-};
 
 /// Writes the out variant of each node in the body's order, arguments as the file wants them (docs/format.md). `method`
 /// is as `plan` has scheduled it; `calls` says what the calls of delegates call.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
 #include "compiler/memory/remarks.h"
 #include "format/plan_check/verify_plan.h"

@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include "compiler/emit/emit_method.h"
+#include "compiler/emit/emitted_method.h"
 #include "compiler/emit/reports.h"
+#include "compiler/memory/plan_schedule.h"
 
 namespace berth::emit {
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "compiler/emit/code.h"
+#include "compiler/emit/delegate_calls.h"
 #include "compiler/emit/device_rows.h"
-#include "compiler/emit/emit_method.h"
+#include "compiler/emit/emitted_method.h"
 #include "compiler/emit/method_values.h"
 #include "compiler/emit/symbols.h"
 

@@ -1,7 +1,8 @@
 // What berth.meta says about a method (format/meta.fbs).
 #pragma once
 
-#include "compiler/emit/emit_method.h"
+#include "compiler/emit/emitted_method.h"
+#include "compiler/memory/plan_schedule.h"
 #include "format/write/meta_desc.h"
 
 namespace berth::emit {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "compiler/emit/code.h"
-#include "compiler/emit/emit_method.h"
+#include "compiler/emit/emitted_method.h"
 #include "compiler/ir/module.h"
-#include "compiler/memory/model.h"
+#include "compiler/memory/plan_schedule.h"
 
 namespace berth::emit {
 

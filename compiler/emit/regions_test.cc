@@ -1,7 +1,7 @@
 // Branches and loops: what runs, and who shares bytes with whom across their borders.
 #include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
-#include "compiler/memory/model.h"
+#include "compiler/memory/make_model.h"
 
 namespace berth::emit {
 namespace {

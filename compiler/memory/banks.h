@@ -19,24 +19,21 @@
 
 namespace berth::memory {
 
-struct MethodPlan;
-struct MemoryOptions;
-
 struct MemoryBank {
   std::string name;
   Device device;
   int64_t capacity = packing::kUnlimited;  // bytes, padding behind the values included
   bool slow = false;                       // comes after all that are not
-  bool far =
-      false;  // nodes of the device cannot read it: what waits there is copied out and in (spill.h); counts as slow
+  /// Nodes of the device cannot read it: what waits there is copied out and in (spill.h). Counts as slow.
+  bool far = false;
 };
 
-/// "sram=256K@mine:0", "psram=8M,slow", "dram,far": NAME[=BYTES][@DEVICE][,slow|,far]. The name is of letters, digits, '_', '-'
-/// and '.'; the bytes are a number from 1, with K, M or G for the powers of 1024; without them the bank is unbounded,
-/// without a device it is the host's. InvalidArgument for anything else.
+/// "sram=256K@mine:0", "psram=8M,slow", "dram,far": NAME[=BYTES][@DEVICE][,slow|,far]. The name is of letters, digits,
+/// '_', '-' and '.'; the bytes are a number from 1, with K, M or G for the powers of 1024; without them the bank is
+/// unbounded, without a device it is the host's. InvalidArgument for anything else.
 Expected<MemoryBank> parse_bank(std::string_view text);
 
-/// `conv*=sram`: values of this name lie in the bank, those that are state apart.
+/// `conv*=sram`: values of this name, except state, lie in the bank.
 struct BankPin {
   std::string glob;  // of fnmatch(3): * ? [a-z]
   std::string bank;
@@ -60,20 +57,5 @@ struct BankCost {
   int64_t cost = 0;         // the sum over all values: bytes that a run moves, times what one costs in its bank
   int64_t lower_bound = 0;  // no other choice of banks costs less in this schedule
 };
-
-/// `plan` with the arenas of devices that have banks replaced by those banks: all of them, in the order of
-/// MemoryOptions::banks, in every method, so that a bank has the same memory id in each; and state, in an arena of its
-/// own behind the first, in the first bank that holds it. Of a device without banks nothing changes.
-///
-/// What delegates say in their compile specs counts as well (bank_words.h): what must lie in a bank does, like what is
-/// pinned; what should, does as far as all else fits.
-///
-/// OutOfResources when something fits nowhere: how many bytes are missing, and which values are alive then.
-/// InvalidArgument for two banks of one name, a bank of a device on which nothing lies, a device with far banks alone, a
-/// value pinned to a far bank that spill_to_far_banks() has not put there, a value pinned to a bank of
-/// another device, and one that pins and delegates want in two. NotFound when a delegate must have a tensor in a bank
-/// that its device does not have.
-Expected<MethodPlan> use_banks(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,
-                               MethodPlan plan);
 
 }  // namespace berth::memory

@@ -1,7 +1,6 @@
 // Results in the bytes of one of several tensors that stand in a list: operators that take as many as there are.
 #include "compiler/emit/emit_testing.h"
 #include "compiler/memory/in_place.h"
-#include "compiler/memory/liveness.h"
 
 namespace berth::memory {
 namespace {

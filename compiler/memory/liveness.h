@@ -2,19 +2,9 @@
 // method in the order in which it runs.
 #pragma once
 
-#include <vector>
-
 #include "compiler/memory/model.h"
 
 namespace berth::memory {
-
-struct Liveness {
-  Aliases aliases;
-  Steps steps;
-  Copies copies;
-  Buffers buffers;
-  ArenaTable arenas;  // those that the buffers' spaces number
-};
 
 /// What make_model() is made of. Failures as there.
 Expected<Liveness> find_liveness(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,

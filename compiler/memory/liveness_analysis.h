@@ -1,12 +1,13 @@
 // How find_liveness() works: one walk over the method in the order in which it runs. For this room alone.
 //
-// liveness.cc has the walk and its straight nodes, liveness_regions.cc branches and loops, liveness_rows.cc what loops
-// slice, stack and carry on devices, liveness_boundary.cc outputs and what is written back.
+// liveness.cc has the walk and its straight nodes, liveness_buffers.cc what lies where, liveness_views.cc views,
+// liveness_regions.cc branches and loops, liveness_rows.cc what loops slice, stack and carry on devices,
+// liveness_boundary.cc outputs and what is written back.
 #pragma once
 
 #include <vector>
 
-#include "compiler/memory/liveness.h"
+#include "compiler/memory/model.h"
 
 namespace berth::memory::internal {
 
@@ -21,7 +22,7 @@ class Analysis {
  private:
   Failure fault(const std::string& where, std::string message, Error code = Error::kNotSupported) const;
 
-  // Buffers (liveness.cc).
+  // Buffers (liveness_buffers.cc).
   Expected<BufferId> add_buffer(const ir::TensorType& type, bool state, int64_t lower, int64_t upper,
                                 const std::string& name, ir::ValueId first);
   Status place_states();
@@ -47,14 +48,16 @@ class Analysis {
   // Nodes (liveness.cc).
   Status visit(const ir::Graph& graph);
   Status visit(ir::NodeId id);
-  bool reorders_nothing(const ir::Node& node) const;
-  ViewReason view_reason(const ir::Node& node) const;
-  void make_view(ir::ValueId base, ir::ValueId result);
   Status check_kept_state(const ir::Node& node, const std::string& where) const;
   Status visit_delegate(ir::NodeId id, const std::string& where);
   /// A call that was planned or compiled to change state in place finds it there.
   Status check_state_ports() const;
   Status visit_state(const ir::Node& node, const std::string& where);
+
+  // Views (liveness_views.cc).
+  bool reorders_nothing(const ir::Node& node) const;
+  ViewReason view_reason(const ir::Node& node) const;
+  void make_view(ir::ValueId base, ir::ValueId result);
 
   // Branches and loops (liveness_regions.cc).
   Status visit_regions(ir::NodeId id, const std::string& where);

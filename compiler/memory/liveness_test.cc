@@ -1,5 +1,6 @@
 // Which values share bytes, and from when to when they live.
 #include "base/text_testing.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/planned_testing.h"
 
 namespace berth::memory {

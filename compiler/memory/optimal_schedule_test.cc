@@ -13,6 +13,7 @@
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "compiler/ir/verify.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/schedule_problem.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/memory/use_banks.h"
 
 namespace berth::memory {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text_testing.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "compiler/memory/planned_testing.h"

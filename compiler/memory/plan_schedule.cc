@@ -4,6 +4,7 @@
 
 #include "base/stopwatch.h"
 #include "compiler/memory/hoist_slices.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/packing/bound.h"

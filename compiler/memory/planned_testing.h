@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/emit/emit_testing.h"
-#include "compiler/memory/model.h"
+#include "compiler/memory/make_model.h"
 
 namespace berth::memory {
 

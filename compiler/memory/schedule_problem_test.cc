@@ -4,6 +4,7 @@
 
 #include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/scheduling/schedule.h"
 
 namespace berth::memory {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/ir/arguments.h"
+#include "compiler/memory/make_model.h"
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/plan_memory.h"
 #include "compiler/memory/spill_method.h"

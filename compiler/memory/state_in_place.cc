@@ -6,7 +6,6 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/memory/delegate_state.h"
 #include "compiler/memory/in_place.h"
-#include "compiler/memory/liveness.h"
 
 namespace berth::memory {
 namespace {

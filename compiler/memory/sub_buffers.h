@@ -12,7 +12,7 @@
 #pragma once
 
 #include "compiler/memory/alias_candidates.h"
-#include "compiler/memory/liveness.h"
+#include "compiler/memory/model.h"
 
 namespace berth::memory {
 

@@ -3,7 +3,7 @@
 
 #include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
-#include "compiler/memory/model.h"
+#include "compiler/memory/make_model.h"
 
 namespace berth::memory {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/result.h"
+#include "format/plan_check/each_stack.h"
 #include "format/plan_check/instructions.h"
-#include "format/plan_check/stacks.h"
 #include "format/tensor_facts.h"
 
 namespace berth::format::plan_check {

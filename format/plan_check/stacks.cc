@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/result.h"
+#include "format/plan_check/each_stack.h"
 #include "format/tensor_facts.h"
 #include "format/verify.h"
 
@@ -172,15 +173,6 @@ class Mover {
 };
 
 }  // namespace
-
-size_t count_blocks(const fb::MethodMeta* meta) {
-  size_t blocks = 0;
-  for_each_stack(meta, [&](const fb::Stack& stack) {
-    blocks += length(stack.value_ends());
-    return Error::kOk;
-  });
-  return blocks;
-}
 
 bool too_many_blocks(const PlanSize& size, uint64_t program_size) {
   uint64_t bytes = 0;

@@ -11,26 +11,8 @@
 
 namespace berth::format::plan_check {
 
-/// The blocks of all stacks that count.
-size_t count_blocks(const fb::MethodMeta* meta);
-
 /// Whether comparing the blocks would take far more memory than a file of this size justifies.
 bool too_many_blocks(const PlanSize& size, uint64_t program_size);
-
-/// Calls `visit(stack)` for the first stack of each arena, as long as it returns Ok. REQUIRES: the stacks are sorted by
-/// arena.
-template <typename Visit>
-Error for_each_stack(const fb::MethodMeta* meta, Visit&& visit) {
-  uint32_t previous = 0;
-  for (uint32_t s = 0; meta != nullptr && s < length(meta->stacks()); ++s) {
-    const fb::Stack& stack = *meta->stacks()->Get(s);
-    if (stack.memory_id() == previous) continue;
-    previous = stack.memory_id();
-    const Error error = visit(stack);
-    if (error != Error::kOk) return error;
-  }
-  return Error::kOk;
-}
 
 /// Moves all items apart, block by block, and fills what the graph knows of blocks. InvalidProgram for a tensor of the
 /// arena in no block or in two, for a view in another block than its base, and for a block that is not aligned.

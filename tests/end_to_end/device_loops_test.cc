@@ -11,7 +11,7 @@
 #include "backends/sim/sim_backend.h"
 #include "base/text_testing.h"
 #include "compiler/check_program.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "compiler/passes/hoist_state_writes.h"

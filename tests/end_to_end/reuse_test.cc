@@ -10,7 +10,7 @@
 #include "base/text_testing.h"
 #include "compiler/check_program.h"
 #include "compiler/compile.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"

@@ -6,7 +6,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/random_steps_testing.h"
 #include "format/write/write_program.h"

@@ -9,7 +9,7 @@
 #include "backends/sim/sim_allocator.h"
 #include "backends/sim/sim_backend.h"
 #include "compiler/check_program.h"
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/eval/evaluate.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"

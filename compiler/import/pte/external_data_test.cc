@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "compiler/emit/plan_and_emit.h"
+#include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/import/pte/data_file_testing.h"
 #include "compiler/import/pte/import_testing.h"
 
