@@ -21,7 +21,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 14)) {
+    switch (whole(0, 15)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -36,6 +36,7 @@ class Cases {
       case 11: return group_norm();
       case 12: return bytes();
       case 13: return dynamic_bytes();
+      case 14: return grouped_attention();
       default: return mean();
     }
   }
@@ -110,6 +111,28 @@ class Cases {
     args.emplace_back(0.1 * whole(1, 9));
     args.emplace_back(whole(0, 2) == 0);
     compare("berth::attention.out", args, {testing::f32({batch, queries, heads * head})}, 1);
+  }
+
+  // Limits reach beyond both ends of the cache, and may leave a query without a key.
+  Arg limits(int32_t queries, int32_t low, int32_t high) {
+    if (truth()) return Arg(nullptr);
+    std::vector<double> values;
+    for (int32_t i = 0; i < queries; ++i) values.push_back(whole(low, high));
+    return Arg(memory_(Array(DType::kI64, {queries}, values)));
+  }
+
+  void grouped_attention() {
+    const int32_t batch = whole(1, 2), groups = whole(1, 3), heads = groups * whole(1, 4);
+    const int32_t queries = truth() ? 1 : size(), keys = whole(0, 5) == 0 ? whole(500, 600) : size();
+    const int32_t width = size(), value_width = truth() ? width : size();
+    const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
+    const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
+    compare("berth::grouped_attention.out",
+            {numbers({batch, heads, queries, width}), numbers({batch, groups, keys, width}),
+             numbers({batch, groups, keys, value_width}),
+             truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})),
+             limits(queries, -1, keys + 3), limits(queries, -4, keys), 0.1 * whole(1, 9), truth()},
+            {testing::f32({batch, heads, queries, value_width})}, 1);
   }
 
   void chain() {
