@@ -223,7 +223,7 @@ TEST(Plugin, TargetsAreNamedLikeBerthsOwn) {
   EXPECT_EQ(said("NPU"), "compiles");
   EXPECT_EQ(said("npu:127"), "compiles");
   EXPECT_NE(said("npu:128").find("expected an index from 0 to 127"), std::string::npos);
-  EXPECT_NE(said("tpu").find("portable, cpu, cuda:N, vulkan:N, sim:N, npu:N"), std::string::npos);
+  EXPECT_NE(said("tpu").find(", sim:N, npu:N"), std::string::npos);
   EXPECT_NE(said("npu,npu:0").find("stands twice"), std::string::npos);
   const auto without = compile(module_of(kNetwork), options_for("npu:0", {}));
   ASSERT_FALSE(without.ok());
