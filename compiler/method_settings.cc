@@ -1,0 +1,38 @@
+#include "compiler/method_settings.h"
+
+#include "compiler/ir/text.h"
+
+namespace berth {
+
+CompileOptions options_of(const CompileOptions& options, const std::string& method) {
+  CompileOptions own = options;
+  const auto found = options.methods.find(method);
+  if (found == options.methods.end()) return own;
+  const auto set = [](auto& value, const auto& of_method) {
+    if (of_method.has_value()) value = *of_method;
+  };
+  const MethodSettings& settings = found->second;
+  set(own.target, settings.target);
+  set(own.split, settings.split);
+  set(own.banks, settings.banks);
+  set(own.planner, settings.planner);
+  set(own.alignment, settings.alignment);
+  set(own.in_place, settings.in_place);
+  set(own.in_place_operators, settings.in_place_operators);
+  set(own.alias, settings.alias);
+  set(own.reorder, settings.reorder);
+  return own;
+}
+
+Status check_method_names(const ir::Module& module, const CompileOptions& options) {
+  for (const auto& entry : options.methods) {
+    if (module.find_method(entry.first) != nullptr) continue;
+    std::string names;
+    for (const ir::Method& method : module.methods) names += (names.empty() ? "" : ", ") + method.name;
+    return Failure{Error::kInvalidArgument, "settings of method " + ir::quoted(entry.first),
+                   "there is no such method; there are: " + names};
+  }
+  return Done{};
+}
+
+}  // namespace berth

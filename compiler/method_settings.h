@@ -1,0 +1,16 @@
+// CompileOptions::methods: options of single methods.
+#pragma once
+
+#include <string>
+
+#include "compiler/compile.h"
+
+namespace berth {
+
+/// `options` as they are for one method.
+CompileOptions options_of(const CompileOptions& options, const std::string& method);
+
+/// InvalidArgument for the settings of a method that the module does not have.
+Status check_method_names(const ir::Module& module, const CompileOptions& options);
+
+}  // namespace berth

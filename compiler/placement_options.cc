@@ -1,0 +1,117 @@
+#include "compiler/placement_options.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/backend_facts.h"
+#include "compiler/method_settings.h"
+#include "compiler/placement/device_io.h"
+#include "compiler/targets/target.h"
+
+namespace berth {
+namespace {
+
+// Whether the program may have operators of Berth's own. Where "portable" is the only target it must not, unless it
+// calls delegates that no other runtime has.
+bool takes_berths_runtime(const ir::Module& module, const std::vector<targets::Target>& targets) {
+  return !std::all_of(targets.begin(), targets.end(), [](const auto& target) { return target.is_portable(); }) ||
+         std::any_of(module.delegates.begin(), module.delegates.end(),
+                     [](const ir::Delegate& delegate) { return runs_nested_programs(delegate.backend.c_str()); });
+}
+
+Status check_instruction_set(const std::string& name) {
+  std::string known;
+  for (const std::string& one : instruction_sets()) {
+    if (one == name) return Done{};
+    known += (known.empty() ? "" : ", ") + one;
+  }
+  return Failure{Error::kInvalidArgument, "instruction set '" + name + "'", "expected one of " + known};
+}
+
+Expected<DType> weights_of(const std::string& precision) {
+  DType type = DType::kF32;
+  const std::vector<std::string> known = precisions();
+  if (std::find(known.begin(), known.end(), precision) != known.end() &&
+      parse_dtype(precision.data(), precision.size(), &type)) {
+    return type;
+  }
+  return Failure{Error::kInvalidArgument, "precision '" + precision + "'", "expected one of f32, bf16, f16"};
+}
+
+// A precision that nothing would have is a mistake.
+Status check_precision(const placement::Options& placing, const CompileOptions& options) {
+  const auto narrows = [](const targets::Target& target) { return target.weights != DType::kF32; };
+  const auto any = [&](const std::vector<targets::Target>& targets) {
+    return std::any_of(targets.begin(), targets.end(), narrows);
+  };
+  if (options.precision == "f32" || any(placing.targets)) return Done{};
+  for (const auto& [method, own] : placing.methods) {
+    if (any(own.targets)) return Done{};
+  }
+  return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
+                 "only the target cpu keeps weights so, and the targets are " + options.target};
+}
+
+Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
+  BERTH_ASSIGN_OR_RETURN(const DType weights, weights_of(options.precision));
+  BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target, options.plugins));
+  for (targets::Target& target : targets) {
+    if (target.isa.empty()) continue;
+    target.isa = options.cpu == "generic" ? "" : options.cpu;
+    target.weights = weights;
+  }
+  return targets;
+}
+
+/// Of one method, or of all where `method` is empty.
+Status add_rules(const std::vector<std::string>& place, const std::vector<std::string>& device_io,
+                 const std::string& method, placement::Options* placing) {
+  for (const std::string& text : place) {
+    BERTH_ASSIGN_OR_RETURN(placement::Rule rule, placement::parse_rule(text));
+    rule.method = method;
+    placing->rules.push_back(std::move(rule));
+  }
+  for (const std::string& text : device_io) {
+    BERTH_ASSIGN_OR_RETURN(placement::DeviceIo io, placement::parse_device_io(text));
+    io.method = method;
+    placing->device_io.push_back(std::move(io));
+  }
+  return Done{};
+}
+
+/// To the targets of all methods.
+Status add_spec(const std::string& text, placement::Options* placing) {
+  BERTH_ASSIGN_OR_RETURN(bool found, targets::add_spec(text, &placing->targets));
+  for (auto& [method, own] : placing->methods) {
+    BERTH_ASSIGN_OR_RETURN(const bool here, targets::add_spec(text, &own.targets));
+    found = found || here;
+  }
+  if (found) return Done{};
+  return Failure{Error::kInvalidArgument, "spec '" + text + "'", "its target is not among those that make delegates"};
+}
+
+}  // namespace
+
+Expected<placement::Options> placement_options(const ir::Module& module, const CompileOptions& options) {
+  placement::Options placing;
+  BERTH_TRY(check_instruction_set(options.cpu));
+  BERTH_ASSIGN_OR_RETURN(placing.targets, targets_of(options));
+  BERTH_TRY(add_rules(options.place, options.device_io, "", &placing));
+  placing.node_device = options.node_device;
+  placing.split = options.split;
+  placing.direct_copies = takes_berths_runtime(module, placing.targets);
+  for (const auto& [method, settings] : options.methods) {
+    BERTH_TRY(add_rules(settings.place, settings.device_io, method, &placing));
+    const CompileOptions own = options_of(options, method);
+    placement::MethodTargets& targets = placing.methods[method];
+    BERTH_ASSIGN_OR_RETURN(targets.targets, targets_of(own));
+    targets.split = own.split;
+    targets.direct_copies = takes_berths_runtime(module, targets.targets);
+  }
+  for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));
+  BERTH_TRY(check_precision(placing, options));
+  return placing;
+}
+
+}  // namespace berth
