@@ -24,7 +24,8 @@ void decode_narrow(DType dtype, const uint8_t* codes, float* numbers, int64_t n)
 
 /// The nearest element to each number, ties to even. What is larger than the largest becomes infinity where the type has
 /// one, else NaN; in f4e2m1, which has neither, the largest, and NaN becomes -0. f8e8m0 takes magnitudes: halves round
-/// up, 0 becomes 2^-127 and what lies between that and 2^-126 the larger. To saturate, clamp first. REQUIRES: is_narrow_float(dtype).
+/// up, 0 becomes 2^-127 and what lies between that and 2^-126 the larger. To saturate, clamp first. REQUIRES:
+/// is_narrow_float(dtype).
 void encode_narrow(DType dtype, const float* numbers, uint8_t* codes, int64_t n);
 
 /// The same for integers. Storing keeps the low bits: 9 becomes -7 in i4. REQUIRES: is_narrow_integer(dtype).

@@ -14,8 +14,8 @@
  *                leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED, but see the last section.
  *   text         UTF-8 that ends with a zero.
  *   threads      A machine and a program may be used by several threads at once; a method, and a thread pool while a
- *                method that has it runs or loads, by one at a time. Nothing starts a thread but berth_threads_create(),
- *                and what oneDNN (OpenMP) does with as many threads. Closing is one thread's.
+ *                method that has it runs or loads, by one at a time. Threads are started by berth_threads_create(), and
+ *                as many by oneDNN (OpenMP); by nothing else. A handle is closed by one thread.
  */
 #ifndef BERTH_C_BERTH_H_
 #define BERTH_C_BERTH_H_
@@ -50,7 +50,7 @@ typedef struct berth_error {
 } berth_error;
 
 typedef struct berth_device {
-  int32_t type; /* 0: the host; 1: cuda; from 100: private ones (base/device.h) */
+  int32_t type; /* 0: the host; 1: cuda; 99: vulkan; 100: sim; 101 to 127: of applications (base/device.h) */
   int32_t index;
 } berth_device;
 
@@ -85,7 +85,7 @@ typedef struct berth_source {
   const char* method; /* of berth_compile(): what the model's one method is called; null: what the model says */
 } berth_source;
 
-BERTH_API const char* berth_version(void);           /* "0.9.0" */
+BERTH_API const char* berth_version(void);           /* "0.1.0" */
 BERTH_API int32_t berth_api_version(void);           /* BERTH_API_VERSION of the library */
 BERTH_API const char* berth_code_name(int32_t code); /* "InvalidProgram"; "Unknown" for what is not a code */
 
@@ -148,7 +148,7 @@ typedef struct berth_device_mapping {
   const char* method; /* null: in every method */
 } berth_device_mapping;
 
-/* Of a program or method; of a method; of an instruction; between devices; taken, and on devices given back. */
+/* The load of a program or method; a run; an instruction; a copy between devices; memory taken, on devices freed. */
 enum { BERTH_EVENT_LOAD = 0, BERTH_EVENT_RUN = 1, BERTH_EVENT_INSTRUCTION = 2 };
 enum { BERTH_EVENT_COPY = 3, BERTH_EVENT_MEMORY = 4 };
 
@@ -167,14 +167,14 @@ typedef struct berth_event {
   uint64_t nanoseconds;
 } berth_event;
 
-/* Told what happens with a program and its methods, on the threads where it does. */
+/* Is told what happens to a program and its methods, on the threads where it happens. */
 typedef struct berth_observer {
   size_t size;
   void* self;
   void (*event)(void* self, const berth_event* event);
 } berth_observer;
 
-/* Collects events and tells them in the format of Chrome's trace viewer: berth_load_options.observer. */
+/* Collects events, and writes them for Chrome's trace viewer: an observer for berth_load_options. */
 typedef struct berth_trace berth_trace;
 BERTH_API int32_t berth_trace_create(berth_trace** trace, berth_error* error);
 BERTH_API const berth_observer* berth_trace_observer(const berth_trace* trace);

@@ -62,8 +62,8 @@ std::vector<std::string> precisions();
 
 using packing::Planner;
 
-/// What one method has otherwise than the rest; CompileOptions has the same names and explains them. What is set takes
-/// the place of what holds for all.
+/// The options of one method that differ from those of the others; CompileOptions has the same names and explains them.
+/// What is set here takes the place of what holds for all.
 struct MethodSettings {
   std::optional<std::string> target;
   std::optional<bool> split;
@@ -74,7 +74,7 @@ struct MethodSettings {
   std::optional<std::vector<std::string>> in_place_operators;
   std::optional<bool> alias;
   std::optional<bool> reorder;
-  /// Beside those for all, and later than they: a `place` or pin of the method wins.
+  /// Added behind those for all methods, so that these win.
   std::vector<std::string> place;
   std::vector<std::string> device_io;  // "NAME=DEVICE"
   std::vector<std::string> pins;
@@ -134,8 +134,8 @@ struct CompileOptions {
   /// Whether operators may be fused, such as norms into convolutions.
   bool fusion = true;
   /// "FILE" or "GLOB=FILE": constants of this name lie in the data file FILE (.ptd) instead of in the program, under
-  /// their names; later ones win. It is an error if a glob matches no
-  /// constant. Only compile_to_file() writes data files.
+  /// their names; later ones win. It is an error if a glob matches no constant. Only compile_to_file() writes data
+  /// files.
   std::vector<std::string> external_constants;
   /// What each constant in the program's file starts at a multiple of, and each segment of it and of data files: powers
   /// of two from 16 to kMostFileAlignment. ExecuTorch's constant_tensor_alignment and segment_alignment. A segment
@@ -149,7 +149,7 @@ struct CompileOptions {
   /// a second while memory is planned, with the part of all steps that is done, from 0 to 1. If it returns false the
   /// compilation ends with InvalidState, and writes nothing. May be empty.
   std::function<bool(const std::string& step, double done)> progress;
-  /// What methods have otherwise, by name. It is an error if the module has no such method.
+  /// Options of single methods, by the method's name. It is an error if the module has no such method.
   std::map<std::string, MethodSettings> methods;
   /// If not empty, writes the IR after every pass that changed it to numbered files in this folder, creating it.
   std::string dump_ir;

@@ -1,12 +1,12 @@
 /* The C interface of plug-ins: a target that compiles parts of a model for a device, the backend that runs them, the
- * allocator of the device's memory, and operators that Berth does not have. A plug-in is a shared library that links nothing of Berth and exports one function:
+ * allocator of the device's memory, and operators that Berth does not have. A plug-in is a shared library that links
+ * nothing of Berth and exports one function:
  *
  *     int32_t berth_plugin_v1(const berth_host* host, berth_plugin* plugin);
  *
  * It fills in `plugin` and returns BERTH_OK; plugin/target.h does that in C++ from classes. `berth compile --plugin FILE`
  * uses the targets and the operators' shape rules, `berth run --plugin FILE` the allocators, the backends and the
- * operators' kernels; applications call Plugin::open
- * (plugin/load_plugin.h).
+ * operators' kernels; applications call Plugin::open (plugin/load_plugin.h).
  *
  * Rules for both sides
  *
@@ -176,8 +176,8 @@ typedef struct berth_sets {
 typedef struct berth_target {
   size_t size;
   void* self;
-  const char*
-      name; /* what --target says: "mine"; lower-case letters, digits and underscores, not a target of Berth's */
+  /* What --target says: "mine". Lower-case letters, digits and underscores, and not a target of Berth's. */
+  const char* name;
   /* The name that programs give their delegates. It begins with "berth." when there is no preprocess(), and must not
    * otherwise. Null: no delegates, and then there is neither preprocess() nor a device type. */
   const char* backend;
@@ -282,8 +282,8 @@ typedef struct berth_backend {
   int32_t (*serves)(void* self, int32_t device_type);
   /* Checks the payload, which may be damaged, and makes what execute() needs, `handle`. May use the heap. */
   int32_t (*load)(void* self, const berth_delegate* delegate, void** handle, berth_message* message);
-  /* `arguments` are the inputs, the state, if there is one, the outputs and the scratch, if there is one. With a stream, the work may still be in
-   * progress when this returns. Must not use the heap if programs are to run without one. */
+  /* `arguments` are the inputs, the state if there is one, the outputs, and the scratch if there is one. With a stream,
+   * the work may still be in progress when this returns. Must not use the heap if programs are to run without one. */
   int32_t (*execute)(void* self, void* handle, const berth_tensor* arguments, size_t num_arguments, berth_stream stream,
                      berth_message* message);
   void (*unload)(void* self, void* handle);
@@ -352,13 +352,13 @@ typedef struct berth_operator {
 
 typedef struct berth_device_type {
   const char* name;
-  int32_t number; /* 100 to 127, stored in programs: never change it */
+  int32_t number; /* 101 to 127, stored in programs: never change it */
 } berth_device_type;
 
 typedef struct berth_host {
   size_t size;
   int32_t version;           /* BERTH_PLUGIN_VERSION of the host */
-  const char* berth_version; /* for messages: "0.9.0" */
+  const char* berth_version; /* for messages: "0.1.0" */
 } berth_host;
 
 /* Filled in by berth_plugin_v1; zero when it is called, but for `size`, which is the host's. */

@@ -363,7 +363,7 @@ class Backend {
 class Parts {
  public:
   void set_name(std::string name) { name_ = std::move(name); }
-  /// `number` is from 100 to 127; programs store it, so it must never change.
+  /// `number` is from 101 to 127; programs store it, so it must never change.
   void add_device_type(std::string name, int32_t number) {
     names_.push_back(std::move(name));
     types_.push_back({names_.back().c_str(), number});

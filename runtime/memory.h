@@ -86,8 +86,8 @@ class HierarchicalAllocator {
   Span<const Device> devices_;
 };
 
-/// A function that is told the bytes that an arena needs at new sizes. What lies behind them is in no use, and its pages
-/// may be given back.
+/// A function that is told how many bytes of an arena are needed at new sizes. The bytes behind them are not used, so
+/// that their pages may be given back to the system.
 struct ArenaFollower {
   void (*call)(void* context, size_t arena, uint64_t bytes) = nullptr;
   void* context = nullptr;

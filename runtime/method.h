@@ -50,8 +50,8 @@ class Method {
   ///
   /// InvalidArgument: no such input, or a wrong element type, rank or size, including sizes outside the ranges of
   /// symbolic dimensions if the file records them. MemoryAllocationFailed: an arena is too small for these sizes; the
-  /// report says how many bytes they need, and which sizes fit. InvalidType: the input is not a tensor. NotSupported: it is on
-  /// another device. Also the errors of the device's copy.
+  /// report says how many bytes they need, and which sizes fit. InvalidType: the input is not a tensor. NotSupported:
+  /// it is on another device. Also the errors of the device's copy.
   Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device = Device());
 
   /// The same for a value of any kind. A tensor must have the input's dimension order. Numbers, booleans, strings and
@@ -59,9 +59,10 @@ class Method {
   /// InvalidArgument otherwise.
   Error set_input(size_t index, const EValue& value);
 
-  /// Sets the memory of an output that is not memory-planned: at least TensorInfo::nbytes bytes, on the output's
-  /// device (MethodOptions::small_outputs: what the next runs need). It must live until the output has been read. InvalidState for a planned output; InvalidArgument for too
-  /// few bytes or a pointer that is not aligned to the element size; NotSupported for another device.
+  /// Sets the memory of an output that is not memory-planned, on the output's device: at least TensorInfo::nbytes
+  /// bytes, or with MethodOptions::small_outputs what the next runs need. It must live until the output has been read.
+  /// InvalidState for a planned output; InvalidArgument for too few bytes or a pointer that is not aligned to the
+  /// element size; NotSupported for another device.
   Error set_output_data_ptr(size_t index, void* data, size_t bytes, Device device = Device());
 
   /// Sets the memory of a deferred arena: one for which HierarchicalAllocator::arena(index) had a size and a null

@@ -121,7 +121,8 @@ class Program {
   /// can be loaded and inspected.
   ///
   /// InvalidProgram for an invalid file; InvalidArgument for misaligned memory, too many tables, a null backend or an
-  /// invalid device mapping, such as one that lays state of two methods on two devices; the loader's errors. `options.report` and the log hook say where and why.
+  /// invalid device mapping, such as one that puts state that methods share on two devices; the loader's errors.
+  /// `options.report` and the log hook say where and why.
   static Result<Program> load(const DataLoader& loader, Span<const KernelTable> tables,
                               const LoadOptions& options = {});
   static Result<Program> load(const DataLoader& loader, KernelTable kernels, const LoadOptions& options = {});

@@ -1,5 +1,5 @@
-// Arenas that follow the sizes (fb::Stack): where their tensors lie is computed when the inputs' sizes are known. Private to
-// runtime/.
+// Arenas that follow the sizes (fb::Stack): where their tensors lie is computed when the inputs' sizes are known.
+// Private to runtime/.
 //
 //     build_stacks   at load: what is needed for that, in the method's memory
 //     measure        at any sizes: what each tensor takes, where each block begins, what each arena needs

@@ -50,7 +50,7 @@ class Tensor {
   size_t nbytes() const { return numel_ * element_size(dtype_); }
   /// The largest number of elements that resize() accepts for a bounded tensor.
   int64_t capacity() const { return capacity_; }
-  /// For who gives the tensor memory of another size. REQUIRES: elements >= 0; it has memory for so many.
+  /// To be called when the tensor gets memory of another size. REQUIRES: elements >= 0; it has memory for so many.
   void set_capacity(int64_t elements) { capacity_ = elements; }
 
   /// Whether the dimension order is 0, 1, 2, …, so that elements lie in row-major order of the logical dimensions.

@@ -16,8 +16,8 @@ struct SubcommandResult {
   std::vector<uint8_t> program;
 };
 
-/// Runs `compile`, `inspect`, `quantize`, `verify` or `replan` with these arguments; `plugins` are beside those of --plugin.
-/// InvalidArgument for arguments that the subcommand does not have; its own failures.
+/// Runs `compile`, `inspect`, `quantize`, `verify` or `replan` with these arguments; `plugins` are beside those of
+/// --plugin. InvalidArgument for arguments that the subcommand does not have; its own failures.
 Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& arguments,
                                           const std::vector<const Plugin*>& plugins);
 

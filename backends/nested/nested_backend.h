@@ -13,10 +13,9 @@
 //   inputs      the outer program's memory, not copied
 //   scratch     the call's last argument, present when the nested program's first arena has more than 0 bytes
 //   outputs     the outer program's memory. An output that is used as scratch until it is written (format/nested.h) must
-//               have its arena's alignment and must not overlap an input
+//               have its arena's alignment and must not overlap an input. Like the scratch, it may lie elsewhere and
+//               have another size in each run, as the nested program's arenas follow the sizes (docs/plan.md)
 //   temp        the outer method's temp memory
-//               The scratch, and outputs used as scratch, may lie elsewhere and have other sizes in each run, as the nested
-//               program's arenas follow the sizes (docs/plan.md)
 //   sizes       dynamic sizes are copied from the outer inputs, and to the outer outputs after the run
 //   recordings  where the device can repeat queued work, a delegate records a run and replays it as long as its
 //               arguments have the same addresses and sizes (recordings.h)
@@ -34,8 +33,8 @@ namespace berth {
 
 struct NestedDelegate;
 
-/// Must outlive its delegates. Thread-safe. execute() does not allocate from the heap, but where a device records: then
-/// the second call with new arguments, which is recorded, may.
+/// Must outlive its delegates. Thread-safe. execute() does not allocate from the heap, with one exception: where a
+/// device records, the call that is recorded, the second with new arguments, may.
 class NestedBackend : public Backend, private AddressSpace {
  public:
   static constexpr size_t kMaxTables = 4;

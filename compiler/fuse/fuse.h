@@ -1,27 +1,28 @@
 // Operator fusion inside the regions of delegates, for targets that have kernels for the fused operators.
 //
-//     expand_transposed     transposed convolutions of bytes as convolutions of one tap
-//     move_quantization     moves of bytes where numbers that they stand for were moved
-//     fuse_dynamic_quantize a tensor's range, and its bytes for that
-//     fuse_activations      formulas of hard-swish, silu, gelu, … become one step each
-//     fuse_quantized        products of 8-bit integers, from dequantised numbers
-//     fuse_narrow_products  matrix products of floats with weights of 8 and 4 bits
-//     fuse_group_norms      norms of rows that stand for groups of channels
-//     fuse_attention        softmax(query · key * scale + mask) · value
-//     fuse_lstm             a step of an LSTM
-//     join_lstm_steps       all steps of an LSTM
-//     fuse_products         convolution or matrix product + bias + residual + activation
-//     split_concatenations  convolutions over joined channels, as sums over the parts
-//     fuse_shuffles         concatenation, channel shuffle, split
-//     expand_batch_norms    batch norms without a convolution, as a product and a sum
-//     fuse_elementwise      chains of element-wise operators
-//     conv1d_to_2d          convolutions over one axis as those over two
-//     channels_last         images with the channels innermost
-//     precision             weights in 16 bits, for `--precision`
-//     order_weights         weights with what is summed over innermost
-//     pack_weights          weights in the order in which they are read
+//     expand_transposed       transposed convolutions of bytes as convolutions of one tap
+//     move_quantization       moves of bytes where numbers that they stand for were moved
+//     fuse_dynamic_quantize   a tensor's range, and its bytes for that
+//     fuse_activations        formulas of hard-swish, silu, gelu, … become one step each
+//     fuse_quantized          products of 8-bit integers, from dequantised numbers
+//     fuse_narrow_products    matrix products of floats with weights of 8 and 4 bits
+//     fuse_group_norms        norms of rows that stand for groups of channels
+//     fuse_attention          softmax(query · key * scale + mask) · value
+//     fuse_grouped_attention  the same over a cache: several heads read one of keys and values
+//     fuse_lstm               a step of an LSTM
+//     join_lstm_steps         all steps of an LSTM
+//     fuse_products           convolution or matrix product + bias + residual + activation
+//     split_concatenations    convolutions over joined channels, as sums over the parts
+//     fuse_shuffles           concatenation, channel shuffle, split
+//     expand_batch_norms      batch norms without a convolution, as a product and a sum
+//     fuse_elementwise        chains of element-wise operators
+//     conv1d_to_2d            convolutions over one axis as those over two
+//     channels_last           images with the channels innermost
+//     order_weights           weights with what is summed over innermost
+//     precision               weights in 16 bits, for `--precision`
+//     pack_weights            weights in the order in which they are read
 //
-//     fuse_lstm_loops       a loop over the steps of an LSTM; the one pass before placement (compiler/pipeline.cc)
+//     fuse_lstm_loops         a loop over the steps of an LSTM; the one pass before placement (compiler/pipeline.cc)
 //
 // The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change
 // nothing outside of delegates. They make operators whose role in format/operators.def is FUSED, which never stand in a

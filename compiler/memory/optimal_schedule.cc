@@ -43,8 +43,8 @@ class ArenaNeeds {
     problem_.buffers[place.buffer.index].bytes = 0;
   }
 
-  /// Which buffer may be a part of which is the same for all orders, but where a value is computed into state: then none that
-  /// may be one counts.
+  /// Which buffer may be a part of which is the same for all orders, but where a value is computed into state: then
+  /// none that may be one counts.
   void find_parts() {
     if (!model_.copies.write_backs.empty() || !model_.aliases.state_updates.empty()) {
       for (const ir::Node& node : method_.nodes) {

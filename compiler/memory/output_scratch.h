@@ -22,8 +22,8 @@ namespace berth::memory {
 
 /// Of each result of `call`, a node of the method that calls a delegate: whether the delegate may use its bytes before
 /// it writes it. Not those in memory of the caller's, which may lie anywhere, at any time elsewhere; nor those that may
-/// become parts of a concatenation or rows of a stack, whose addresses are not as aligned as the scratch; nor what may become the next
-/// value of state, which a run that fails should leave as it was.
+/// become parts of a concatenation or rows of a stack, whose addresses are not as aligned as the scratch; nor what may
+/// become the next value of state, which a run that fails should leave as it was.
 std::vector<bool> results_usable_as_scratch(const ir::Method& method, const ir::Node& call,
                                             const CallersMemory& callers);
 

@@ -8,7 +8,8 @@
 // It takes that every size is known, each part is one piece of the whole (all dimensions before the one that is cut or
 // joined are 1), and all parts do: a concatenation of which one part cannot is computed. Parts start at multiples of
 // their element; those that a delegate reads or gives, and all where arenas ask for more than 16, at multiples of 16.
-// The planner decides, as in in_place.h: a candidate that is taken keeps what overlaps apart from everything else that is alive.
+// The planner decides, as in in_place.h: a candidate that is taken keeps what overlaps apart from everything else that
+// is alive.
 #pragma once
 
 #include "compiler/memory/alias_candidates.h"

@@ -17,9 +17,9 @@
 
 namespace berth::placement {
 
-/// Sets the devices of results of branches and loops, of slices, and of what stands for them in their regions. `outputs`: where
-/// each output of the method is to live. Returns whether anything changed. REQUIRES: every other value has its device,
-/// and those of branches and loops are on the host.
+/// Sets the devices of results of branches and loops, of slices, and of what stands for them in their regions.
+/// `outputs`: where each output of the method is to live. Returns whether anything changed. REQUIRES: every other value
+/// has its device, and those of branches and loops are on the host.
 bool carry_on_devices(ir::Method* method, const ir::Module& module, const std::vector<Device>& outputs);
 
 }  // namespace berth::placement

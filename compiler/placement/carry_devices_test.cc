@@ -1,5 +1,5 @@
-// What loops carry, slice and stack, and branches give, on devices. The fears: a copy in each turn that need not be, a value that moves
-// where it costs more, a place that its readers do not know of.
+// What loops carry, slice and stack, and branches give, on devices. The fears: a copy in each turn that need not be, a
+// value that moves where it costs more, a place that its readers do not know of.
 #include "compiler/placement/carry_devices.h"
 
 #include "base/text_testing.h"

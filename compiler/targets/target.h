@@ -25,7 +25,8 @@
 
 namespace berth::targets {
 
-/// Whether a target runs a node, or why not. All but kSupported leave it to the next target, and in the end to the program itself.
+/// Whether a target runs a node, or why not. All but kSupported leave it to the next target, and in the end to the
+/// program itself.
 enum class Support : uint8_t {
   kSupported,          // takes
   kOperator,           // operator: it has no kernel for it

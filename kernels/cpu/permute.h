@@ -1,5 +1,6 @@
-// Copies of f32 and of bytes into another order of dimensions that merge two to four streams into one or take one apart, as channel
-// shuffles and images with few channels do; all others go to the portable kernels, which have a way for each.
+// Copies of f32 and of bytes into another order of dimensions that merge two to four streams into one or take one
+// apart, as channel shuffles and images with few channels do; all others go to the portable kernels, which have a way
+// for each.
 #pragma once
 
 #include "kernels/portable/arguments.h"

@@ -1,9 +1,9 @@
 // Channels-last convolutions of 3x3 taps with fewer multiplications: A. Lavin, S. Gray, "Fast Algorithms for
 // Convolutional Neural Networks", CVPR 2016. The result is divided into tiles of 2x2 or 4x4 pixels. The input of a
-// tile, 4x4 or 6x6 pixels, is transformed, and so is the weight (once, in the compiler). Each of the 16 or 36 positions of the
-// transformed tiles is a separate matrix product, [tiles, depth] times [depth, columns], whose result is transformed
-// back. For each pixel and pair of channels, tiles of 2x2 need 4 multiplications and those of 4x4 need 2.25, instead of
-// 9.
+// tile, 4x4 or 6x6 pixels, is transformed, and so is the weight (once, in the compiler). Each of the 16 or 36 positions
+// of the transformed tiles is a separate matrix product, [tiles, depth] times [depth, columns], whose result is
+// transformed back. For each pixel and pair of channels, tiles of 2x2 need 4 multiplications and those of 4x4 need
+// 2.25, instead of 9.
 //
 // A thread processes blocks of tiles in its own scratch memory, small enough that the transformed input and the
 // products stay in its second-level cache.
@@ -80,7 +80,8 @@ WinogradFunctions winograd_functions(WinogradTile tile);
 std::unique_ptr<EngineKind> winograd_kind(const ConvSpec& spec, int threads, WinogradTile tile);
 
 /// The same with the faster tile, but null if it is not faster than other engines by enough to justify its memory: if
-/// few pixels share a weight; of open sizes, calls of few pixels are then computed directly. The transformed weight takes 16/9 or 4 times the memory of the weight itself.
+/// few pixels share a weight; of open sizes, calls of few pixels are then computed directly. The transformed weight
+/// takes 16/9 or 4 times the memory of the weight itself.
 std::unique_ptr<EngineKind> worthwhile_winograd_kind(const ConvSpec& spec, int threads);
 
 }  // namespace berth::cpu

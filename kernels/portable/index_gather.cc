@@ -1,4 +1,5 @@
-// gather, scatter, scatter_add and scatter_reduce: one index an element, along one dimension. Indices count from the front only.
+// gather, scatter, scatter_add and scatter_reduce: one index an element, along one dimension. Indices count from the
+// front only.
 #include <cstring>
 #include <limits>
 #include <type_traits>

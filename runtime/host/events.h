@@ -5,9 +5,9 @@
 //     ModuleOptions options;
 //     options.events = &trace;
 //
-// ModuleOptions::events has all of them. Who uses Program and HostMethod gives HostOptions::events (loads, runs,
-// instructions and memory of the host), and the program a registry of ObservedDevices (copies, and memory of devices).
-// Without an observer nothing of this costs anything.
+// ModuleOptions::events gets all of them. Code that uses Program and HostMethod sets HostOptions::events (loads, runs,
+// instructions and memory of the host), and loads the program with a registry of ObservedDevices (copies, and memory of
+// devices). Without an observer none of this costs anything.
 #pragma once
 
 #include <cstdint>

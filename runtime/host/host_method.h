@@ -66,8 +66,8 @@ class HostArenas {
   std::vector<Arena> arenas_;
 };
 
-/// Temp memory that methods share of which one runs at a time: each takes as much as it needs, and those that need the
-/// same have the same. For sessions of one program, which would have it once each. Not thread-safe.
+/// Temp memory that is shared by methods of which only one runs at a time: those that need as many bytes use the same.
+/// For sessions of one program, each of which would have its own otherwise. Not thread-safe.
 class SharedTemp {
  public:
   /// At least `bytes` bytes; they stay as long as this lives. MemoryAllocationFailed.
@@ -94,8 +94,9 @@ struct HostOptions {
   /// MethodOptions::user.
   void* user = nullptr;
   /// Moves work from the first run to the load: makes the host's arenas and temp memory resident, prefaults constants,
-  /// and warms up delegates (Method::warm_up). Not prefaulted are state of 16 MiB and more that begins as zeros,
-  /// parts of arenas that no tensor uses, and arenas that follow the sizes, which are not known yet. Loading a small model takes up to a millisecond more.
+  /// and warms up delegates (Method::warm_up). Not prefaulted are state of 16 MiB and more that begins as zeros, parts
+  /// of arenas that no tensor uses, and arenas that follow the sizes, which are not known yet. Loading a small model
+  /// takes up to a millisecond more.
   bool resident = false;
 };
 

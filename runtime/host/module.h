@@ -7,8 +7,8 @@
 //     if (!out.ok()) puts(module->last_report().message);
 //     const float* scores = (*out)[0].tensor().data<float>();
 //
-// For programs that other code knows less about than their path. Who wants every byte in memory of their own uses
-// Program and Method directly (runtime/program.h); who wants no copies of inputs and outputs, HostMethod.
+// For code that knows no more of a program than its path. Code that provides all memory itself uses Program and Method
+// (runtime/program.h); code that wants inputs and outputs without copies, HostMethod (host_method.h).
 //
 // What takes memory from the heap, and when:
 //   - load(): the tables of the file; the file itself is mapped;

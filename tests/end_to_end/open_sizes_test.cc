@@ -1,6 +1,6 @@
 // Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is given
-// the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a size that is a
-// maximum or a minimum is reckoned as something else.
+// the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a
+// size that is a maximum or a minimum is reckoned as something else.
 #include <algorithm>
 #include <utility>
 #include <vector>

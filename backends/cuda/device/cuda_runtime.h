@@ -25,9 +25,9 @@ int device_count();
 /// Why device_count() is 0: there is no driver, it is too old for this build, there is no GPU. Static.
 const char* why_no_device();
 
-/// Held by a thread that records, instantiates or destroys a graph, and by one that waits for a whole device, takes or gives back memory, or makes or
-/// destroys a library's handle, which waits too: the driver (580.159) crashes in cuCtxSynchronize while another thread is
-/// in cuGraphInstantiate.
+/// Held by a thread that records, instantiates or destroys a graph, and by one that waits for a whole device, takes or
+/// gives back memory, or makes or destroys a library's handle, which waits too: the driver (580.159) crashes in
+/// cuCtxSynchronize while another thread is in cuGraphInstantiate.
 std::mutex& graph_lock();
 
 /// Makes device `index` the thread's current device, and restores the previous one on destruction.

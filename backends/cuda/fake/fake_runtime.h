@@ -15,7 +15,8 @@
 
 namespace berth::cuda::fake {
 
-/// Starts anew, with as many devices as the environment variable BERTH_FAKE_DEVICES says, or one. By `seed`, other streams go on by themselves during calls; 0: never.
+/// Starts anew, with as many devices as the environment variable BERTH_FAKE_DEVICES says, or one. `seed` decides when
+/// other streams go on by themselves during calls; 0: never.
 /// REQUIRES: no streams, events, graphs or memory are left.
 void reset(uint32_t seed);
 

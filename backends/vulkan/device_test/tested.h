@@ -111,7 +111,8 @@ class VulkanKernels : public ::testing::Test {
   }
   static VulkanAllocator& device(bool for_cards = false) { return TestedDevice::get(for_cards); }
 
-  /// Runs the host's, and the device's in both forms, on `args` and compares what they write to `results`, which are among them, as are `inputs`.
+  /// Runs the host's, and the device's in both forms, on `args` and compares what they write to `results`, which are
+  /// among them, as are `inputs`.
   void expect_same(Kernel host, Kernel kernel, std::vector<Arg> args, const std::vector<Array>& inputs,
                    const std::vector<Array>& results) {
     const berth::testing::Outcome outcome = berth::testing::run_with(host, args, 1, size_t{1} << 22);

@@ -11,7 +11,8 @@ inline ValueId add(Lowering& n, ValueId a, ValueId b) { return n.op(OpId::add_ou
 inline ValueId sub(Lowering& n, ValueId a, ValueId b) { return n.op(OpId::sub_out, {a, b}); }
 inline ValueId mul(Lowering& n, ValueId a, ValueId b) { return n.op(OpId::mul_out, {a, b}); }
 
-/// The softmax of each row of `scores`. A row of minus infinity, which may look at nothing, gives zeros when `may_be_empty`.
+/// The softmax of each row of `scores`. A row of minus infinity, which may look at nothing, gives zeros when
+/// `may_be_empty`.
 inline ValueId attention_weights(Lowering& n, ValueId scores, bool may_be_empty) {
   const ValueId weights = n.op(OpId::softmax_out, {scores, Dim(-1), false});
   if (!may_be_empty) return weights;

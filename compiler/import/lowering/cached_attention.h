@@ -1,5 +1,6 @@
 // Attention over caches of keys and values, [batch, rows, heads, features], as ExecuTorch's operators of language models
-// have it (llama::sdpa_with_kv_cache, custom_sdpa, update_cache; executorch/extension/llm/custom_ops), in operators of the IR.
+// have it (llama::sdpa_with_kv_cache, custom_sdpa, update_cache; executorch/extension/llm/custom_ops), in operators of
+// the IR.
 #pragma once
 
 #include "compiler/import/lowering/lowering.h"

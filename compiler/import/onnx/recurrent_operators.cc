@@ -1,5 +1,5 @@
-// RNN, LSTM, GRU, and the LSTM of ONNX Runtime's quantiser. The equations are those of ONNX's operator pages; gate order there: LSTM i, o, f,
-// c; GRU z, r, h.
+// RNN, LSTM, GRU, and the LSTM of ONNX Runtime's quantiser. The equations are those of ONNX's operator pages. The order
+// of gates there: LSTM i, o, f, c; GRU z, r, h.
 #include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/recurrent.h"

@@ -1,6 +1,6 @@
 // Operators of language models that write their caches in place, from executorch.extension.llm.custom_ops; and how
-// torch.export functionalises them: auto_functionalized(operator, arguments…), whose results are the operator's own and then
-// the new values of what it writes.
+// torch.export functionalises them: auto_functionalized(operator, arguments…), whose results are the operator's own and
+// then the new values of what it writes.
 #include "compiler/import/lowering/cached_attention.h"
 #include "compiler/import/pt2/operators.h"
 

@@ -9,8 +9,8 @@
 namespace berth::packing {
 
 /// Of a problem of one space, the largest of
-///   - the sum of the sizes that are alive in one step, less what candidates may save there: partners of a candidate share at
-///     most the bytes of its overlap, so candidates that meet in one buffer save no more than its size;
+///   - the sum of the sizes that are alive in one step, less what candidates may save there: partners of a candidate
+///     share at most the bytes of its overlap, so candidates that meet in one buffer save no more than its size;
 ///   - the same with every size and overlap rounded up to g, the smallest alignment of the buffers and candidates, less
 ///     the largest rounding of one buffer that is alive then: all offsets are multiples of g, so only partners of a
 ///     candidate share any of the cells of g bytes, and only the topmost cell may end in a rounding;

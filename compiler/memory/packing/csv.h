@@ -5,8 +5,8 @@
 //     relu1,2,5,4096,16
 //
 // The first line names the columns, in any order. `id` is any text without commas and quotes, unique. `lower` and
-// `upper` are the half-open lifetime in steps, `size` is in bytes; `alignment` may be absent and is 1 then. A solution
-// has `offset` as well. Spaces and tabs around a field and empty lines are skipped; lines end with LF or CRLF.
+// `upper` are the half-open live range in steps, `size` is in bytes; `alignment` may be absent and is 1 then. A
+// solution has `offset` as well. Spaces and tabs around a field and empty lines are skipped; lines end with LF or CRLF.
 #pragma once
 
 #include <string>

@@ -7,9 +7,9 @@
 //         4 |  A A A . C C C         B lives in [1, 5) and lies on it at offset 4,
 //         0 +--0-1-2-3-4-5-6--> step C takes A's place when A is dead.
 //
-// Time counts the steps of a schedule. Lifetimes are half-open: a buffer with [2, 5) is alive in steps 2, 3 and 4, and
+// Time counts the steps of a schedule. Live ranges are half-open: a buffer with [2, 5) is live in steps 2, 3 and 4, and
 // one with [5, 7) may take its bytes. The schedule is a line even where the program branches: the steps of two branches
-// of which one runs are disjoint, so buffers of theirs share bytes without being told to.
+// of which one runs are disjoint, so their buffers may share bytes like any others.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,9 @@ struct Space {
 /// Of Candidate::all_or_none: the candidate is decided by itself.
 inline constexpr int32_t kAlone = -1;
 
-/// An offer: buffer `from` may lie in the bytes of buffer `to`, its first byte `offset` bytes after to's first. The
-/// planner takes it or leaves it (Plan::taken), whatever makes the plan lower; at equal height it takes as many as it
-/// can.
+/// An alias candidate: buffer `from` may lie in the bytes of buffer `to`, its first byte `offset` bytes after to's
+/// first. The planner takes it or leaves it (Plan::taken), whatever makes the plan lower; at equal height it takes as
+/// many as it can.
 ///
 ///     in place     y = relu(x), x dies here:    {from y, to x}
 ///                  z = add(x, y), both die:     {from z, to x} and {from z, to y}; one at most can be taken

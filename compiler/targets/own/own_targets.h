@@ -1,5 +1,6 @@
-// Berth's own targets: portable, cpu, cuda, vulkan and sim. Each is a file of this folder that is made of what a stranger has: this
-// folder includes only headers that are installed, and nothing befriends it (tests/docs/own_targets.py).
+// Berth's own targets: portable, cpu, cuda, vulkan and sim. Each is a file of this folder that is made of what a
+// stranger has: this folder includes only headers that are installed, and nothing befriends it
+// (tests/docs/own_targets.py).
 #pragma once
 
 #include "plugin/plugin.h"
