@@ -27,6 +27,7 @@
     ./dev compat quantize [NAME…]    # `berth quantize` against onnxruntime.quantization: accuracy and size
     ./dev compat records [NAME…]     # records of runs (.etdp): each reads the other's
     ./dev compat devices             # programs with devices in ExecuTorch's deserialiser and runtime
+    ./dev compat delegates [NAME…]   # XNNPACK's delegates in ExecuTorch's runtime: as they were, replanned, compiled
 
 A line for each model; ends with a line "N passed, M failed". Models are made under build/models at the first run.
 """
@@ -386,6 +387,11 @@ def emitted(berth, patterns, tally):
     whole_programs(berth, patterns, tally)
 
 
+def delegates(berth, patterns, tally):
+    from foreign_delegates import foreign_delegates
+    foreign_delegates(berth, patterns, tally)
+
+
 def data(berth, patterns, tally):
     from data_files import data_files
     data_files(berth, patterns, tally)
@@ -410,7 +416,7 @@ def records(berth, names, tally):
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
          "quantized": on_integers, "language": language, "emitted": emitted, "data": data, "records": records, "conversions": converted,
-         "quantize": quantized, "devices": devices}
+         "quantize": quantized, "devices": devices, "delegates": delegates}
 # Not of everything; `real` fetches files that others may change.
 ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}
 NEED_MODELS = {"replan", "suite", "placed", "quantize"}

@@ -298,6 +298,18 @@ TEST(Regions, DelegatesMayGiveSizesKnownOnlyToThem) {
   has(ir::print(imported(program)), "%v1: f32[v1_0]");
 }
 
+// What a MoveCall in each branch names has no write of its own: it is read by the delegate all the same, not given.
+TEST(Regions, DelegatesReadWhatBranchesGive) {
+  ProgramDesc program = branches();
+  MethodDesc& m = program.methods[0];
+  m.delegates = {{"Chip", 0, {}}};
+  m.instructions.back() = DelegateCallDesc{0, {6, 7}};
+  program.payloads = {format::Bytes::of({1, 2, 3})};
+  const auto module = import(program);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  has(ir::print(*module), "%v7: f32[2] = berth::delegate([%v6])");
+}
+
 TEST(Regions, DelegatesKeepTheirContents) {
   MethodDesc m;
   m.values = {tensor({4}, 0), tensor({4}, 16), tensor({4}, 32)};
