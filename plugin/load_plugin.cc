@@ -1,12 +1,14 @@
 #include "plugin/load_plugin.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <list>
 #include <map>
 #include <mutex>
@@ -25,6 +27,7 @@ constexpr size_t kMostParts = 64;
 constexpr size_t kMostOperators = 1024;
 constexpr size_t kMostAlignment = 4096;
 constexpr size_t kMostPadding = size_t{1} << 20;
+constexpr size_t kLongestBackendName = 120;
 
 bool is_name(const char* name) {
   if (name == nullptr || name[0] < 'a' || name[0] > 'z') return false;
@@ -51,6 +54,20 @@ bool reaches(const T& part, const Field& last) {
 
 bool is_empty(const char* text) { return text == nullptr || text[0] == '\0'; }
 
+bool is_long(const char* backend) { return strnlen(backend, kLongestBackendName + 1) > kLongestBackendName; }
+
+std::string long_name() {
+  return "the name of its backend has more than " + std::to_string(kLongestBackendName) + " characters";
+}
+
+// A name that may be wrong, as messages show it.
+std::string shown(const char* name) {
+  constexpr size_t kMost = 64;
+  if (name == nullptr) return "";
+  const size_t size = strnlen(name, kMost + 1);
+  return std::string(name, std::min(size, kMost)) + (size > kMost ? "…" : "");
+}
+
 // What is wrong with how the target makes delegates; "" when nothing is.
 std::string wrong_delegates(const berth_target& target) {
   const std::string prefix = kNestedPrefix;
@@ -58,6 +75,7 @@ std::string wrong_delegates(const berth_target& target) {
     const bool plain = target.preprocess == nullptr && target.device_type == 0;
     return plain ? "" : "names no backend, so it makes no delegates: it can have neither preprocess nor a device";
   }
+  if (is_long(target.backend)) return long_name();
   const std::string its = std::string("its backend is ") + target.backend + ", and ";
   if (target.preprocess == nullptr) {
     if (runs_nested_programs(target.backend)) return "";
@@ -80,6 +98,31 @@ Loaded& loaded() {
   return *all;
 }
 
+void spaces_for_controls(char* begin, char* end) {
+  std::replace_if(
+      begin, end, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+}
+
+// A library that was copied halfway: the loader maps what its headers say, and reading behind the file's end is a fault
+// that ends the process.
+bool is_cut_off(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const auto size = static_cast<uint64_t>(std::max<std::streamoff>(file.tellg(), 0));
+  const auto read = [&](uint64_t offset, auto* out) {
+    return file.seekg(static_cast<std::streamoff>(offset)).read(reinterpret_cast<char*>(out), sizeof *out).good();
+  };
+  ElfW(Ehdr) header;
+  if (!read(0, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return false;  // the loader says what it is
+  for (uint64_t i = 0; i < header.e_phnum; ++i) {
+    ElfW(Phdr) segment;
+    if (!read(header.e_phoff + i * header.e_phentsize, &segment)) return true;
+    const bool inside = segment.p_filesz <= size && segment.p_offset <= size - segment.p_filesz;
+    if (segment.p_type == PT_LOAD && !inside) return true;
+  }
+  return false;
+}
+
 Failure cannot_load(const std::string& path) {
   const char* why = dlerror();
   const bool there = access(path.c_str(), F_OK) == 0;
@@ -90,8 +133,16 @@ Failure cannot_load(const std::string& path) {
 
 }  // namespace
 
+const char* one_line(berth_message* message) {
+  message->text[sizeof message->text - 1] = '\0';
+  spaces_for_controls(message->text, message->text + std::strlen(message->text));
+  return message->text;
+}
+
 std::string text_of(const berth_message& message) {
-  return std::string(message.text, std::find(message.text, message.text + sizeof message.text, '\0'));
+  std::string text(message.text, std::find(message.text, message.text + sizeof message.text, '\0'));
+  spaces_for_controls(text.data(), text.data() + text.size());
+  return text;
 }
 
 Error plugin_error(int32_t code) {
@@ -106,8 +157,7 @@ Failure Plugin::wrong(const std::string& what, const std::string& message) const
 Status Plugin::read_device_types(const berth_plugin& plugin) const {
   for (size_t i = 0; i < plugin.num_device_types; ++i) {
     const berth_device_type& type = plugin.device_types[i];
-    const std::string name = type.name == nullptr ? "" : type.name;
-    const std::string what = "device type '" + name + "' with the number " + std::to_string(type.number);
+    const std::string what = "device type '" + shown(type.name) + "' with the number " + std::to_string(type.number);
     switch (register_device_type(type.name, type.number)) {
       case Error::kOk: break;
       case Error::kRegistrationAlreadyRegistered:
@@ -185,7 +235,8 @@ Status Plugin::read_backends(const berth_plugin& plugin) {
     if (plugin.backends[i] == nullptr) return wrong(what, "is null");
     if (!reaches(*plugin.backends[i], plugin.backends[i]->unload)) return wrong(what, "its size is too small");
     const berth_backend backend = known_part(*plugin.backends[i]);
-    if (backend.name == nullptr || backend.name[0] == '\0') return wrong(what, "has no name");
+    if (is_empty(backend.name)) return wrong(what, "has no name");
+    if (is_long(backend.name)) return wrong(what, long_name());
     if (runs_nested_programs(backend.name)) {
       return wrong(what, std::string("is called ") + backend.name + ", and names that begin with " + kNestedPrefix +
                              " are those of backends for nested programs");
@@ -207,7 +258,7 @@ Status Plugin::read_operators(const berth_plugin& plugin) {
     const berth_operator op = known_part(*plugin.operators[i]);
     const std::string name = op.name == nullptr ? "" : op.name;
     if (const std::string problem = own_operator_problem(name); !problem.empty()) {
-      return wrong(number + " '" + name + "'", problem);
+      return wrong(number + " '" + shown(op.name) + "'", problem);
     }
     const auto same = [&](const berth_operator& other) { return name == other.name; };
     if (std::any_of(operators_.begin(), operators_.end(), same)) return wrong("operator " + name, "stands twice");
@@ -280,6 +331,9 @@ Expected<const Plugin*> Plugin::make(const Fill& fill, const std::string& place)
 Expected<const Plugin*> Plugin::open(const std::string& path) {
   // Without a slash the loader would look in the system's folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  if (is_cut_off(file)) {
+    return Failure{Error::kAccessFailed, "plug-in " + path, "cannot be loaded: the file ends before the library does"};
+  }
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return cannot_load(path);
   void* symbol = dlsym(library, BERTH_PLUGIN_ENTRY);

@@ -72,6 +72,8 @@ class Plugin {
 
 /// The sentence in `message`, which may lack its final zero or hold anything; "" when there is none.
 std::string text_of(const berth_message& message);
+/// The same in its place, without the heap: ended by a zero, and control characters are spaces.
+const char* one_line(berth_message* message);
 
 /// `code` as an Error; kInternal for a number that is not a code.
 Error plugin_error(int32_t code);

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <stdexcept>
 
 #include "base/device.h"
@@ -101,6 +103,9 @@ TEST(LoadPlugin, TargetsThatAreWrong) {
     EXPECT_NE(said_of_target([&](berth_target& t) { t.device_type = type; }).find("does not exist"), std::string::npos)
         << type;
   }
+  static const std::string long_name(121, 'n');
+  EXPECT_NE(said_of_target([](berth_target& t) { t.backend = long_name.c_str(); }).find("has more than 120 characters"),
+            std::string::npos);
   EXPECT_EQ(said_of_target([](berth_target& t) { t.takes = nullptr; }), "plug-in test: target mine: takes is missing");
   EXPECT_NE(said_of_target([](berth_target& t) { t.preprocess = nullptr; })
                 .find("without preprocess its delegates are nested programs, whose backends have names that begin with "
@@ -143,6 +148,8 @@ TEST(LoadPlugin, AllocatorsAndBackendsThatAreWrong) {
             }).find("some functions of streams are missing"),
             std::string::npos);
   EXPECT_NE(said([] { backend.name = nullptr; }).find("backend 0: has no name"), std::string::npos);
+  static const std::string long_name(121, 'n');
+  EXPECT_NE(said([] { backend.name = long_name.c_str(); }).find("has more than 120 characters"), std::string::npos);
   EXPECT_NE(said([] { backend.name = "berth.sim"; }).find("are those of backends for nested"), std::string::npos);
   EXPECT_NE(said([] { backend.execute = nullptr; }).find("is missing"), std::string::npos);
   EXPECT_NE(said([] { backend.size = 0; }).find("its size is too small"), std::string::npos);
@@ -207,6 +214,31 @@ TEST(LoadPlugin, FilesThatAreNotPlugIns) {
   std::remove(path.c_str());
   EXPECT_EQ(Plugin::open(::testing::TempDir()).error().code, Error::kAccessFailed);
   EXPECT_EQ(Plugin::open("").error().code, Error::kNotFound);
+}
+
+// The fear: the loader maps what the headers say, and the process ends at the first byte behind the file.
+TEST(LoadPlugin, ALibraryThatWasCopiedHalfwayIsAnError) {
+  std::ifstream whole("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(whole)), std::istreambuf_iterator<char>());
+  const std::string path = ::testing::TempDir() + "/half.so";
+  for (const size_t size : {size_t{20}, size_t{80}, bytes.size() / 2}) {
+    std::ofstream(path, std::ios::binary) << bytes.substr(0, size);
+    const auto plugin = Plugin::open(path);
+    ASSERT_FALSE(plugin.ok());
+    EXPECT_EQ(plugin.error().code, Error::kAccessFailed);
+    if (size == 20) continue;  // the loader says so itself
+    EXPECT_NE(plugin.error().text().find("the file ends before the library does"), std::string::npos) << size;
+  }
+  std::remove(path.c_str());
+}
+
+// The fear: what a plug-in says moves the cursor of a terminal, or looks like several messages.
+TEST(LoadPlugin, WhatItSaysIsOneLine) {
+  berth_message message;
+  std::memset(message.text, 'x', sizeof message.text);
+  std::memcpy(message.text, "a\n\x1b[31mb\x7f", 9);
+  EXPECT_EQ(text_of(message), "a  [31mb " + std::string(sizeof message.text - 9, 'x'));
+  EXPECT_EQ(one_line(&message), "a  [31mb " + std::string(sizeof message.text - 10, 'x')) << "with its final zero";
 }
 
 // An older header knew less at the end of a structure, a newer one more.

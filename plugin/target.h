@@ -302,6 +302,7 @@ class Source {
   int32_t device_type() const { return delegate_->device_type; }
   int32_t device_index() const { return delegate_->device_index; }
   Status named_data(const char* key, berth_bytes* blob) const {
+    if (key == nullptr) key = "";
     const int32_t code = delegate_->named_data(delegate_->files, key, blob);
     return code == BERTH_OK ? Status() : Status(code, std::string("there is no named data '") + key + "'");
   }
@@ -330,7 +331,8 @@ class Backend {
     table_.load = [](void* self, const berth_delegate* source, void** handle, berth_message* message) {
       return call_plugin(message, [&] {
         std::unique_ptr<Delegate> delegate;
-        const Status status = of(self).load(Source(source), &delegate);
+        Status status = of(self).load(Source(source), &delegate);
+        if (status.ok() && delegate == nullptr) status = {BERTH_INTERNAL, "load() gives no delegate"};
         *handle = delegate.release();
         return internal::give(status, message);
       });

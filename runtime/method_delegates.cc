@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/backend_facts.h"
+#include "base/compile_specs.h"
 #include "base/math.h"
 #include "format/delegate_device.h"
 #include "runtime/method_loader.h"
@@ -31,9 +32,9 @@ size_t blocks(size_t bytes) { return ceil_div(bytes, sizeof(DelegateBlock)); }
 Error MethodLoader::delegate_device(size_t index, Device* device) {
   const fb::BackendDelegate& delegate = delegate_at(plan_, index);
   const uint32_t specs = length(delegate.compile_specs());
-  if (specs > kMaxCompileSpecs) {
+  if (specs > kMostCompileSpecs) {
     return fail(Error::kNotSupported, "delegates", index, "a delegate has at most %zu compile specs, found %u",
-                kMaxCompileSpecs, specs);
+                kMostCompileSpecs, specs);
   }
   for (uint32_t i = 0; i < specs; ++i) {
     if (delegate.compile_specs()->Get(i) == nullptr) {
@@ -100,7 +101,7 @@ Error MethodLoader::check_payloads(size_t index, uint64_t bytes, uint64_t* sum) 
 
 // Asks the backend of delegate `index` what it needs; adds the bytes that were read to `payloads`.
 Error MethodLoader::ask_delegate(size_t index, bool verify, int threads, DelegateMemory* needed, uint64_t* payloads) {
-  CompileSpec specs[kMaxCompileSpecs];
+  CompileSpec specs[kMostCompileSpecs];
   FreeableBuffer payload;
   DelegateSource source;
   const fb::BackendDelegate& delegate = delegate_at(plan_, index);

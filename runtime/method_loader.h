@@ -21,8 +21,6 @@ namespace berth::internal {
 
 /// The largest number of devices of a method, far more than a machine has.
 constexpr size_t kMaxMethodDevices = 32;
-/// The largest number of compile specs of a delegate.
-constexpr size_t kMaxCompileSpecs = 32;
 
 class MethodLoader {
  public:

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/compile_specs.h"
 #include "base/delegate_specs.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
@@ -65,6 +66,14 @@ class DelegateCompiler {
       compiled->specs.push_back({kStateSpec, std::to_string(compiled->state->bytes)});
     }
     for (ir::CompileSpec& spec : compiled->specs) delegate.specs.push_back(std::move(spec));
+    if (delegate.specs.size() > kMostCompileSpecs) {
+      return at_call(
+          method, node,
+          Failure{Error::kInvalidArgument, "target " + target->name,
+                  "its delegate has " + std::to_string(delegate.specs.size()) +
+                      " compile specs, Berth's own and those of --spec among them; a runtime takes at most " +
+                      std::to_string(kMostCompileSpecs)});
+    }
     for (ir::NamedData& data : compiled->named_data) BERTH_TRY(add_named_data(method, node, std::move(data)));
     passes::remark(pass_options_, kCompileDelegates, method, node,
                    ir::named('@', delegate.name) + " on " + target->name + ": payload of " +

@@ -78,13 +78,17 @@ struct Sink {
   void complain(const std::string& what) {
     if (wrong.empty()) wrong = what;
   }
-  static std::string bytes_of(const void* data, size_t size) {
-    return size == 0 ? std::string() : std::string(static_cast<const char*>(data), size);
+  // False for bytes that are not there.
+  bool has(const void* data, size_t size, const std::string& what) {
+    if (data != nullptr || size == 0) return true;
+    complain("gives " + std::to_string(size) + " bytes of " + what + " at a null pointer");
+    return false;
   }
 
   static void payload(void* self, const void* data, size_t size) {
     const auto* bytes = static_cast<const uint8_t*>(data);
-    if (size > 0) of(self).compiled.payload.insert(of(self).compiled.payload.end(), bytes, bytes + size);
+    if (size == 0 || !of(self).has(data, size, "its payload")) return;
+    of(self).compiled.payload.insert(of(self).compiled.payload.end(), bytes, bytes + size);
   }
   static void spec(void* self, const char* key, const void* value, size_t size) {
     const std::string name = key == nullptr ? "" : key;
@@ -92,7 +96,9 @@ struct Sink {
       of(self).complain("gives a delegate the compile spec '" + name + "', which is not a plug-in's to set");
       return;
     }
-    of(self).compiled.specs.push_back({name, bytes_of(value, size)});
+    if (!of(self).has(value, size, "the compile spec '" + name + "'")) return;
+    const char* bytes = size == 0 ? "" : static_cast<const char*>(value);
+    of(self).compiled.specs.push_back({name, std::string(bytes, size)});
   }
   static void named_data(void* self, const char* key, const void* data, size_t size) {
     const std::string name = key == nullptr ? "" : key;
@@ -100,6 +106,12 @@ struct Sink {
       of(self).complain("gives named data without a key");
       return;
     }
+    if (name.rfind(kBerthSpec, 0) == 0) {
+      of(self).complain("gives named data the key '" + name + "', and keys that begin with " + kBerthSpec +
+                        " are Berth's own");
+      return;
+    }
+    if (!of(self).has(data, size, "the named data '" + name + "'")) return;
     const auto* bytes = static_cast<const uint8_t*>(data);
     std::vector<uint8_t> copy;
     if (size > 0) copy.assign(bytes, bytes + size);

@@ -158,7 +158,7 @@ class PluginBackend final : public Backend {
     const int32_t code =
         call_plugin(&message, [&] { return from_.load(from_.self, &view, &delegate->handle, &message); });
     if (code != BERTH_OK) {
-      return format::fail(report, plugin_error(code), "", "%s", text_of(message).c_str());
+      return format::fail(report, plugin_error(code), "", "%s", one_line(&message));
     }
     return reinterpret_cast<DelegateHandle*>(delegate.release());
   }
@@ -177,10 +177,7 @@ class PluginBackend final : public Backend {
       return from_.execute(from_.self, delegate.handle, delegate.tensors.data(), delegate.tensors.size(),
                            use == nullptr ? nullptr : use->stream, &delegate.message);
     });
-    if (code != BERTH_OK) {
-      delegate.message.text[sizeof delegate.message.text - 1] = '\0';
-      return context.fail(plugin_error(code), delegate.message.text);
-    }
+    if (code != BERTH_OK) return context.fail(plugin_error(code), one_line(&delegate.message));
     for (size_t i = 0; i < args.size(); ++i) {
       Tensor& tensor = args[i]->tensor();
       const Span<const int32_t> sizes(&delegate.sizes[i * kMaxRank], tensor.sizes().size());

@@ -157,10 +157,7 @@ Error PluginKernels::call(KernelContext& context, Span<EValue* const> args) {
   message.text[0] = '\0';
   const int32_t code = call_plugin(
       &message, [&] { return kernel.op->compute(kernel.op->self, view.arguments(), view.size(), &message); });
-  if (code != BERTH_OK) {
-    message.text[sizeof message.text - 1] = '\0';
-    return context.fail(plugin_error(code), message.text);
-  }
+  if (code != BERTH_OK) return context.fail(plugin_error(code), one_line(&message));
   if (view.resize(kernel.first_output)) return Error::kOk;
   return context.fail(Error::kInvalidArgument, "the plug-in gives a result sizes that it cannot have");
 }

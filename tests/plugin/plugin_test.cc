@@ -345,6 +345,55 @@ TEST(Plugin, ATargetThatFailsOrThrowsEndsTheCompilationWithItsWords) {
             std::string::npos);
 }
 
+// The fear: a crash where the compiler copies what is not there, or a program that its own runtime refuses.
+TEST(Plugin, WhatATargetGivesThatCannotBeIsASentence) {
+  static std::function<void(plugin::Output&)> give;
+  const Plugin* plugin = adopt<8>([](Scripted& t) {
+    t.on_region = [](const plugin::Graph&, plugin::Output& output) {
+      give(output);
+      return plugin::Status();
+    };
+  });
+  const auto said = [&](std::function<void(plugin::Output&)> what) {
+    give = std::move(what);
+    return failure_of(plugin);
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  EXPECT_TRUE(has(said([](plugin::Output& out) { out.payload(nullptr, 16); }),
+                  "gives 16 bytes of its payload at a null pointer"));
+  EXPECT_TRUE(has(said([](plugin::Output& out) { out.named_data("w", nullptr, 16); }),
+                  "gives 16 bytes of the named data 'w' at a null pointer"));
+  EXPECT_TRUE(has(said([](plugin::Output& out) { out.spec("k", std::string_view(nullptr, 16)); }),
+                  "gives 16 bytes of the compile spec 'k' at a null pointer"));
+  EXPECT_TRUE(has(said([](plugin::Output& out) { out.named_data("berth.meta", "xx", 2); }),
+                  "keys that begin with berth. are Berth's own"));
+  const auto specs = [&](int count) {
+    return said([count](plugin::Output& out) {
+      for (int i = 0; i < count; ++i) out.spec(std::to_string(i).c_str(), "");
+    });
+  };
+  EXPECT_EQ(specs(32), "compiles");
+  EXPECT_TRUE(has(specs(33), "its delegate has 33 compile specs")) << specs(33);
+}
+
+TEST(Plugin, ABackendThatLoadsNoDelegateIsAnErrorOfTheLoad) {
+  struct Empty final : plugin::Backend {
+    Empty() : Backend("acme.empty") {}
+    bool serves(int32_t) const override { return true; }
+    plugin::Status load(const plugin::Source& source, std::unique_ptr<plugin::Delegate>*) override {
+      berth_bytes bytes;
+      EXPECT_EQ(source.named_data(nullptr, &bytes).code, BERTH_NOT_FOUND);
+      return {};
+    }
+  } backend;
+  berth_delegate source = {};
+  source.named_data = [](void*, const char*, berth_bytes*) -> int32_t { return BERTH_NOT_FOUND; };
+  void* handle = nullptr;
+  berth_message message = {};
+  EXPECT_EQ(backend.table()->load(backend.table()->self, &source, &handle, &message), BERTH_INTERNAL);
+  EXPECT_STREQ(message.text, "load() gives no delegate");
+}
+
 // What each call of the program's delegates is given begins at a multiple of 64. On the host, where 16 is usual.
 void expect_at_multiples_of_64(const Bytes& program, const char* which) {
   const format::ProgramView view = view_of(program);
