@@ -11,7 +11,7 @@
  *                was asked of, unless it says otherwise.
  *   errors       Functions that can fail return a code, BERTH_OK (0) for success, and say in `error`, which may be null,
  *                where and why. Then they have done nothing, and what pointers lead to is unchanged. No C++ exception
- *                leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED, but see the last section.
+ *                leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED.
  *   text         UTF-8 that ends with a zero.
  *   threads      A machine and a program may be used by several threads at once; a method, and a thread pool while a
  *                method that has it runs or loads, by one at a time. Threads are started by berth_threads_create(), and
@@ -365,7 +365,7 @@ BERTH_API int32_t berth_method_get_state(berth_method* method, size_t index, voi
 BERTH_API int32_t berth_method_set_state(berth_method* method, size_t index, const berth_array* array,
                                          berth_error* error);
 
-/* ---- Compiling, and looking into files: of these, a failed allocation may end the process -------------------------- */
+/* ---- Compiling, and looking into files ----------------------------------------------------------------------------- */
 
 /* Its bytes, at a multiple of 16; a zero stands behind a text. */
 BERTH_API berth_bytes berth_blob_bytes(const berth_blob* blob);

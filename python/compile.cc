@@ -216,10 +216,10 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
     }
     follower.raise_if_failed();
   }
-  tool::Json json = tool::compile_json(report);
+  Json json = tool::compile_json(report);
   json.erase("peak_rss_kb");
   json["why"] = report.why;
-  return nb::make_tuple(program, from_json(tool::json_text(json)));
+  return nb::make_tuple(program, from_json(json.text()));
 }
 
 // A subcommand of the tool with its --json, and the program that it makes, if any.

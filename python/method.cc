@@ -426,7 +426,7 @@ void MethodObject::bind(const nb::dict& inputs, const nb::dict& outputs) {
 
 nb::object MethodObject::ports(const char* list) const {
   const format::ProgramView view = program_->program().view();
-  return from_json(tool::json_text(tool::method_json(view, view.find_method(name_.c_str()))[list]));
+  return from_json(tool::method_json(view, view.find_method(name_.c_str()))[list].text());
 }
 
 nb::dict MethodObject::memory() const {

@@ -133,9 +133,9 @@ std::shared_ptr<LoadedProgram> load_bytes(nb::handle object, const nb::dict& opt
 // Of each method, as `berth inspect --json` says it.
 nb::object methods_of(const LoadedProgram& loaded) {
   const format::ProgramView view = loaded.program().view();
-  tool::Json methods = tool::Json::array();
+  Json methods = Json::array();
   for (size_t m = 0; m < view.method_count(); ++m) methods.push_back(tool::method_json(view, m));
-  return from_json(tool::json_text(methods));
+  return from_json(methods.text());
 }
 
 nb::list names_of(const LoadedProgram& loaded) {

@@ -37,11 +37,14 @@ class Tracer final : public EventObserver {
   void turn(bool on) { on_ = on; }
 
   /// What it was told, with the instructions of `profiler`.
-  Json json(const Profiler& profiler) const {
-    Json all = Json::parse(trace_.json());
+  std::string json(const Profiler& profiler) const {
+    std::string all = trace_.json();
+    std::string more;
     const Json instructions = profiler.trace(start_);
-    for (const Json& event : instructions["traceEvents"]) all["traceEvents"].push_back(event);
-    return all;
+    for (const Json& event : instructions["traceEvents"]) more += event.text() + ",";
+    const size_t first = all.find('[') + 1;  // of its list of events
+    if (all[first] == ']' && !more.empty()) more.pop_back();
+    return all.insert(first, more);
   }
 
  private:
@@ -125,7 +128,7 @@ Expected<Profiler> profile_runs(const BenchOptions& options, const NodeNames& na
   method.set_observer(nullptr);
   if (!options.trace.empty()) {
     BERTH_TRY(keep_files(files_read(options.load, loaded), options.trace, "--trace " + options.trace));
-    const std::string text = json_text(tracer.json(profiler));
+    const std::string text = tracer.json(profiler);
     BERTH_TRY(write_whole_file(options.trace, [&](OutputFile& file) { return file.write(text.data(), text.size()); }));
   }
   return profiler;
@@ -212,7 +215,7 @@ Status run_bench(BenchOptions& options) {
     profile = "\n" + profiler.text();
   }
   if (options.json) {
-    fmt::print("{}\n", json_text(json));
+    fmt::print("{}\n", json.text());
     return Done{};
   }
   fmt::print("load {}, first run {}", duration_text(loaded->seconds), duration_text(timing.first));

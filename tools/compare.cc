@@ -303,7 +303,7 @@ Expected<CompareResult> run_compare(const CompareOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const Samples samples, Samples::find(options.samples, inputs));
   Comparison comparison(options, std::move(pair));
   for (size_t i = 0; i < samples.size(); ++i) BERTH_TRY(comparison.add(samples, i));
-  return CompareResult{options.json ? json_text(comparison.json(samples)) + "\n" : comparison.text(samples),
+  return CompareResult{options.json ? comparison.json(samples).text() + "\n" : comparison.text(samples),
                        comparison.failure()};
 }
 

@@ -173,7 +173,7 @@ Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>*
     BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   }
   report.total_ms = watch.seconds() * 1e3;
-  return command.json ? json_text(report_json(report)) + "\n" : report_text(command, report);
+  return command.json ? report_json(report).text() + "\n" : report_text(command, report);
 }
 
 // "portable (the default), cpu, cuda:N, …"

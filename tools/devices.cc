@@ -45,7 +45,7 @@ void add_devices(CLI::App& app, Session& session) {
       for (const berth_operator& op : plugin->operators()) operators.push_back(op.name);
     }
     if (*json) {
-      fmt::print("{}\n", Json{{"devices", list}, {"operators", operators}}.dump());
+      fmt::print("{}\n", Json{{"devices", list}, {"operators", operators}}.text());
       return;
     }
     fmt::print("cpu   {}; targets portable ({} kernels) and cpu; {}\n", counted(threads, "hardware thread"), kernels,

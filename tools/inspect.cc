@@ -293,7 +293,7 @@ Expected<std::string> inspect_data(const InspectOptions& options) {
       }
       json["blobs"].push_back(std::move(one));
     }
-    return json_text(json) + "\n";
+    return json.text() + "\n";
   }
   std::string text;
   text += fmt::format("{}: a data file of {} bytes ({}) with {} tensors and blobs\n", options.file, total,
@@ -340,7 +340,7 @@ Expected<std::string> inspect_program(const InspectOptions& options, const std::
   const std::string details = details_of(options, program);
   if (options.json) {
     if (!details.empty()) json["text"] = lines_of(details);
-    return json_text(json) + "\n";
+    return json.text() + "\n";
   }
   std::string text;
   text += fmt::format("{}: a program of {} bytes ({})\n", options.file, bytes, bytes_text(bytes));
@@ -390,7 +390,7 @@ Expected<std::string> inspect_model(const InspectOptions& options, const std::ve
     json["methods"].push_back(entry);
   }
   if (options.json) {
-    return json_text(json) + "\n";
+    return json.text() + "\n";
   }
   std::string text;
   for (const auto& method : json["methods"]) {

@@ -25,7 +25,7 @@ Expected<std::string> inspect_runs(const std::string& path, const MappedFile& fi
                                   {"calls", time.calls},
                                   {"ms", time.total * 1e-6 / runs}});
     }
-    return json_text(object) + "\n";
+    return object.text() + "\n";
   }
   std::string text;
   text += fmt::format("{}: a record of {}", path, counted(record.runs, "run"));

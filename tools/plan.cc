@@ -68,7 +68,7 @@ Status run_plan(const PlanOptions& options) {
                  {"optimal", use.optimal()}, {"truncated", planned->truncated},
                  {"nodes", planned->nodes},  {"seconds", seconds}};
     if (options.picture) json["picture"] = packing::picture(csv.problem, *planned, 0);
-    fmt::print("{}\n", json.dump());
+    fmt::print("{}\n", json.text());
     return Done{};
   } else {
     fmt::print("{}: {} bytes, lower bound {}{}{}, in {}\n", counted(static_cast<int64_t>(csv.names.size()), "buffer"),

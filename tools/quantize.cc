@@ -183,7 +183,7 @@ Expected<std::string> run_quantize(QuantizeCommand& command, std::vector<uint8_t
     BERTH_TRY(compile_to_file(std::move(module), command.compile, command.output, &made));
   }
   if (!as_text) json["compile"] = compile_json(made);
-  return command.json ? json_text(json) + "\n" : quantized_text(command, report, samples.count);
+  return command.json ? json.text() + "\n" : quantized_text(command, report, samples.count);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ Expected<std::string> run_replan(const ReplanOptions& options, std::vector<uint8
                        {"before", result->before()},
                        {"after", result->after()},
                        {"total_ms", watch.seconds() * 1e3}};
-    return json_text(json) + "\n";
+    return json.text() + "\n";
   }
   std::string text;
   for (const replan::ArenaChange& arena : result->arenas) {

@@ -115,7 +115,7 @@ Status run_report(const ReportOptions& options) {
   const std::vector<Timeline> second = timelines_of(other.view);
   BERTH_ASSIGN_OR_RETURN(const ProgramChanges changes, compare(options, first, second));
   if (options.json) {
-    fmt::print("{}\n", json_text(changes_json(changes)));
+    fmt::print("{}\n", changes_json(changes).text());
   } else {
     fmt::print("{}", changes_text(changes, options.all ? SIZE_MAX : kLargestChanges));
   }

@@ -239,7 +239,7 @@ for (const file of data.files) {
 std::string report_page(const Json& data) {
   std::string page = kHead;
   // A name from a model may hold anything; nothing of it may end the script element.
-  for (const char c : data.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+  for (const char c : data.text()) {
     if (c == '<') {
       page += "\\u003c";
     } else {

@@ -34,6 +34,7 @@ Expected<SubcommandResult> run_subcommand(const std::string& name, const std::ve
   const Add add = subcommand_named(name);
   if (add == nullptr) return Failure{Error::kInvalidArgument, name, "is not a command that makes a text"};
   CLI::App app{"", "berth"};
+  app.require_subcommand(1);  // one is found, others are not looked for: CLI11's search ends the process without memory
   Session session;
   SubcommandResult result;
   session.keeps = true;

@@ -44,8 +44,6 @@ std::string printable(const std::string& name) {
   return shortened(std::any_of(name.begin(), name.end(), is_control) ? ir::quoted(name) : name);
 }
 
-std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string bytes_text(int64_t bytes) {
   const double n = static_cast<double>(bytes);
   if (bytes < 1024) return fmt::format("{} B", bytes);

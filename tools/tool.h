@@ -4,20 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/failure.h"
+#include "base/json.h"
 #include "base/stopwatch.h"
 #include "plugin/load_plugin.h"
 #include "tools/exit_code.h"
 
 namespace berth::tool {
-
-using Json = nlohmann::ordered_json;
 
 /// What a subcommand's callback is given, and where it leaves what it has done.
 struct Session {
@@ -48,9 +46,6 @@ void add_devices(CLI::App& app, Session& session);
 
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);
-
-/// `json` on one line. Names in files may be any bytes: invalid UTF-8 becomes U+FFFD.
-std::string json_text(const Json& json);
 
 /// "6.02 MiB", "512 B".
 std::string bytes_text(int64_t bytes);

@@ -27,7 +27,7 @@ struct VerifyOptions {
 
 Expected<std::string> verify_data(const VerifyOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ExternalData data, ExternalData::open({options.file}));
-  if (options.json) return json_text({{"sound", true}, {"blobs", data.blobs().size()}}) + "\n";
+  if (options.json) return Json({{"sound", true}, {"blobs", data.blobs().size()}}).text() + "\n";
   return fmt::format("{}: sound. {} tensors and blobs: every index, offset and size was checked.\n", options.file,
                      data.blobs().size());
 }
@@ -49,15 +49,16 @@ Expected<std::string> run_verify(const VerifyOptions& options) {
     for (const auto* chain : *program.view.method(m).chains()) instructions += format::length(chain->instructions());
   }
   if (options.json) {
-    return json_text({{"sound", true},
-                      {"methods", program.view.method_count()},
-                      {"values", values},
-                      {"instructions", instructions},
-                      {"delegates", payloads.opened},
-                      {"delegates_unchecked", payloads.unopened},
-                      {"external", outside},
-                      {"external_checked", !data.empty()},
-                      {"relations", plan.inferred ? "inferred" : "recorded"}}) +
+    return Json({{"sound", true},
+                 {"methods", program.view.method_count()},
+                 {"values", values},
+                 {"instructions", instructions},
+                 {"delegates", payloads.opened},
+                 {"delegates_unchecked", payloads.unopened},
+                 {"external", outside},
+                 {"external_checked", !data.empty()},
+                 {"relations", plan.inferred ? "inferred" : "recorded"}})
+               .text() +
            "\n";
   }
   std::string text;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/none.h"
 #include "compiler/ir/dim.h"
 
 namespace berth::ir {
@@ -14,13 +15,9 @@ namespace berth::ir {
 struct Value;
 struct Node;
 
+using berth::None;
 using ValueId = Id<Value>;  // a value of a method, in Method::values
 using NodeId = Id<Node>;    // a node of a method, in Method::nodes
-
-struct None {
-  friend bool operator==(None, None) { return true; }
-  friend bool operator!=(None, None) { return false; }
-};
 
 using ValueList = std::vector<ValueId>;  // an invalid id is None, in Tensor?[] only
 using DimList = std::vector<Dim>;

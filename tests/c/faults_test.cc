@@ -2,116 +2,25 @@
 // byte lost; null pointers, wrong types, sizes and indices; handles closed twice.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 
 #include "tests/c/api_testing.h"
-
-// Sanitizers have their own malloc.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-#define BERTH_OWN_MALLOC 0
-#else
-#define BERTH_OWN_MALLOC 1
-#endif
-
-namespace {
-// Blocks are counted of all threads, as one may free what another took; only the thread that tests is refused any.
-std::atomic<bool> counts{false};
-std::atomic<int64_t> live{0};  // blocks
-thread_local bool is_tested = false;
-int64_t until = -1;  // allocations until one fails; below zero: none will
-bool has_failed = false;
-
-[[maybe_unused]] bool fails() {
-  if (!counts || !is_tested || until < 0 || until-- > 0) return false;
-  has_failed = true;
-  return true;
-}
-[[maybe_unused]] void* counted(void* memory) {
-  if (counts && memory != nullptr) ++live;
-  return memory;
-}
-}  // namespace
-
-#if BERTH_OWN_MALLOC
-extern "C" {
-void* __libc_malloc(size_t size);                      // NOLINT(bugprone-reserved-identifier)
-void* __libc_calloc(size_t count, size_t size);        // NOLINT(bugprone-reserved-identifier)
-void* __libc_realloc(void* memory, size_t size);       // NOLINT(bugprone-reserved-identifier)
-void* __libc_memalign(size_t alignment, size_t size);  // NOLINT(bugprone-reserved-identifier)
-void __libc_free(void* memory);                        // NOLINT(bugprone-reserved-identifier)
-void* malloc(size_t size) {
-  if (!fails()) return counted(__libc_malloc(size));
-  errno = ENOMEM;
-  return nullptr;
-}
-void* calloc(size_t count, size_t size) { return fails() ? nullptr : counted(__libc_calloc(count, size)); }
-void* realloc(void* memory, size_t size) {
-  if (fails()) return nullptr;
-  void* const moved = __libc_realloc(memory, size);
-  return memory == nullptr ? counted(moved) : moved;
-}
-void* aligned_alloc(size_t alignment, size_t size) {
-  return fails() ? nullptr : counted(__libc_memalign(alignment, size));
-}
-int posix_memalign(void** memory, size_t alignment, size_t size) {
-  if (fails()) return ENOMEM;
-  *memory = counted(__libc_memalign(alignment, size));
-  return *memory == nullptr ? ENOMEM : 0;
-}
-void free(void* memory) {
-  if (counts && memory != nullptr) --live;
-  __libc_free(memory);
-}
-}
-#endif
+#include "tests/c/failing_allocations_testing.h"
 
 namespace berth {
 namespace {
 
 using testing::CError;
 using testing::compiled;
+using testing::fail_each;
 using testing::floats;
 using testing::kModel;
 using testing::sized;
 using testing::source_of;
 
 constexpr int32_t kSizes[] = {4};
-
-/// Calls `call`, which closes what it opens and returns the first error, with each of its allocations failing in turn.
-void fail_each(const char* what, const std::function<int32_t(berth_error*)>& call) {
-  if (BERTH_OWN_MALLOC == 0) GTEST_SKIP() << "allocations cannot be made to fail in this build";
-  CError error;
-  ASSERT_EQ(call(error), BERTH_OK) << what << ": " << error.text();  // tables that are made once
-  int64_t refused = 0;
-  for (int64_t n = 0;; ++n) {
-    SCOPED_TRACE(std::string(what) + ": allocation " + std::to_string(n) + " fails");
-    CError said;
-    is_tested = true;
-    live = 0;
-    until = n;
-    has_failed = false;
-    counts = true;
-    const int32_t code = call(said);
-    counts = false;
-    until = -1;
-    ASSERT_EQ(live, 0) << "blocks are lost; " << said.text();
-    if (code != BERTH_OK) {
-      ++refused;
-      ASSERT_EQ(code, BERTH_MEMORY_ALLOCATION_FAILED) << said.text();
-      ASSERT_NE(said.message[0], '\0');
-    }
-    if (has_failed) continue;
-    ASSERT_EQ(code, BERTH_OK) << said.text();
-    ASSERT_GT(n, 0) << "nothing was allocated";
-    break;
-  }
-  EXPECT_GT(refused, 0);
-}
 
 /// The first error of several calls.
 struct First {
@@ -173,7 +82,7 @@ TEST(CFaults, EveryAllocationOfAMachineFailsAndNothingIsLost) {
 }
 
 TEST(CFaults, InTheCallersMemoryNothingIsAllocated) {
-  if (BERTH_OWN_MALLOC == 0) GTEST_SKIP() << "allocations cannot be counted in this build";
+  if (!testing::allocations_can_fail()) GTEST_SKIP() << "allocations cannot be counted in this build";
   const auto file = compiled(kModel);
   alignas(64) static uint8_t handle[8192], method_memory[65536], temp[4096], arena[4096];
   CError error;
@@ -200,21 +109,18 @@ TEST(CFaults, InTheCallersMemoryNothingIsAllocated) {
   berth_program* program = nullptr;
   berth_method* method = nullptr;
   auto needed = sized<berth_memory_needed>();
-  is_tested = true;
-  until = 0;  // the first fails
-  has_failed = false;
-  counts = true;
-  first(berth_program_open(&source, &load, &program, error)) &&
-      first(berth_program_memory(program, "forward", nullptr, {method_memory, sizeof method_memory}, &needed, error)) &&
-      first(berth_method_load(program, "forward", &options, &method, error)) &&
-      first(berth_method_bind_input(method, 0, &input, error)) &&
-      first(berth_method_bind_output(method, 0, &output, error)) && first(berth_method_run(method, error)) &&
-      first(berth_method_run(method, error)) && first(berth_method_close(method, error)) &&
-      first(berth_program_close(program, error));
-  counts = false;
-  until = -1;
+  const testing::Allocations seen = testing::with_failing(0, [&] {
+    first(berth_program_open(&source, &load, &program, error)) &&
+        first(
+            berth_program_memory(program, "forward", nullptr, {method_memory, sizeof method_memory}, &needed, error)) &&
+        first(berth_method_load(program, "forward", &options, &method, error)) &&
+        first(berth_method_bind_input(method, 0, &input, error)) &&
+        first(berth_method_bind_output(method, 0, &output, error)) && first(berth_method_run(method, error)) &&
+        first(berth_method_run(method, error)) && first(berth_method_close(method, error)) &&
+        first(berth_program_close(program, error));
+  });
   EXPECT_EQ(first.code, BERTH_OK) << error.text();
-  EXPECT_FALSE(has_failed);
+  EXPECT_FALSE(seen.failed);
   EXPECT_EQ(y[3], 7);
   EXPECT_LE(needed.temp_bytes, sizeof temp);
   EXPECT_EQ(berth_machine_close(machine, error), BERTH_OK);

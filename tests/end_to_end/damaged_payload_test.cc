@@ -118,7 +118,7 @@ TEST(DamagedPayload, DoesNotCrashInspect) {
   size_t step = 0;
   for_each_damage([&](const std::vector<uint8_t>& file, size_t) {
     if (++step % 23 != 0) return;  // a file each
-    tool::Json methods = {{{"name", "forward"}}};
+    Json methods = {{{"name", "forward"}}};
     tool::add_memory_needed(written(file), {}, methods);
     EXPECT_EQ(methods.size(), 1u);
   });

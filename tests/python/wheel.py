@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: wheel.py WHEEL: in an environment that has the wheel and NumPy alone, whether it is what it has to be."""
+"""usage: wheel.py [WHEEL]: in an environment that has the package and NumPy alone, whether it works, and the wheel, of
+which it was installed, is what it has to be."""
 
 import os
 import subprocess
@@ -15,9 +16,14 @@ MOST_BYTES = 6_000_000
 
 
 def main():
-    wheel = sys.argv[1]
     installed = os.path.dirname(os.path.abspath(berth.__file__))
-    assert "site-packages" in installed, installed
+    assert installed.startswith(sys.prefix), installed
+    try_package()
+    if len(sys.argv) > 1:
+        check_wheel(sys.argv[1], installed)
+
+
+def check_wheel(wheel, installed):
     size = os.path.getsize(wheel)
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -30,6 +36,10 @@ def main():
                "nlohmann-json.txt", "robin-map.txt"):  # fmt: skip
         assert of in licences, f"the licence {of} is not in the wheel: {sorted(licences)}"
     assert size <= MOST_BYTES, f"{size} bytes, more than {MOST_BYTES}"
+    print(f"{os.path.basename(wheel)}: {size / 1e6:.2f} MB, installed {installed_bytes(installed) / 1e6:.2f} MB")
+
+
+def try_package():
     tool = os.path.join(os.path.dirname(sys.executable), "berth")
     with tempfile.TemporaryDirectory() as folder:
         model = os.path.join(models.DIGITS, "model.onnx")
@@ -40,7 +50,6 @@ def main():
         program = berth.compile(model, target="cpu")
         with open(made, "rb") as file:
             assert file.read() == bytes(program), "the tool and the package make different programs"
-    print(f"{os.path.basename(wheel)}: {size / 1e6:.2f} MB, installed {installed_bytes(installed) / 1e6:.2f} MB")
 
 
 def installed_bytes(folder):

@@ -3,7 +3,7 @@
 // --input-shape x=none nothing.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -25,9 +25,9 @@ struct CallerInputs {
   std::vector<InputParts> parts;
   ImportOptions options;  // the caller's, with shapes for the tensors alone
 
-  // What the tensors point to that are elements of an input.
-  std::deque<std::string> names;
-  std::deque<ValueInfo> elements;
+  // What the tensors point to that are elements of an input. A deque would allocate when it is moved.
+  std::list<std::string> names;
+  std::list<ValueInfo> elements;
 };
 
 /// Borrows `inputs`. Fails with the input as place where it does not say how many elements a sequence has.

@@ -3,8 +3,10 @@
 #include <minizip/unzip.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <memory>
+#include <new>
 
 namespace berth::pt2 {
 namespace {
@@ -50,6 +52,12 @@ struct CloseZip {
 };
 using Zip = std::unique_ptr<void, CloseZip>;
 
+// minizip says of too little memory what it says of a damaged file.
+void expect_memory() { errno = 0; }
+void check_memory() {
+  if (errno == ENOMEM) throw std::bad_alloc();
+}
+
 Failure wrong(std::string message) { return Failure{Error::kInvalidProgram, "pt2 archive", std::move(message)}; }
 
 Failure damaged() { return wrong("its directory is damaged; is the file whole?"); }
@@ -88,7 +96,9 @@ Expected<Named> read_entry(void* zip, size_t file_size) {
   if ((info.flag & 1u) != 0) return wrong("entry \"" + entry.name + "\" is encrypted");
   int method = 0;
   int level = 0;
+  expect_memory();
   if (unzOpenCurrentFile2(zip, &method, &level, 1) != UNZ_OK) {
+    check_memory();
     if (info.compression_method != 0) {  // one that minizip does not know
       entry.record.compressed = true;
       return entry;
@@ -121,7 +131,9 @@ Expected<Archive> Archive::open(Span<const uint8_t> bytes) {
   functions.zclose_file = close_reader;
   functions.zerror_file = no_error;
   functions.opaque = &reader;
+  expect_memory();
   const Zip zip(unzOpen2_64("", &functions));
+  if (zip == nullptr) check_memory();
   if (zip == nullptr) return wrong("this is not a ZIP archive, or its end is missing");
   Archive archive;
   archive.bytes_ = bytes;

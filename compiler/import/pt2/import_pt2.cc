@@ -1,7 +1,6 @@
 #include "compiler/import/pt2/import_pt2.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "compiler/import/pt2/archive.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -36,7 +35,7 @@ class Filter {
 
 // Makes the document from the parser's events. The parser's own way of leaving values out by a callback walks over the
 // whole of a list at the end of each object in it.
-class Builder final : public nlohmann::json_sax<Json> {
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool too_deep() const { return too_deep_; }
   Json take() { return std::move(root_); }
@@ -48,8 +47,8 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t value, const std::string&) override { return add(value); }
   bool string(std::string& value) override { return add(std::move(value)); }
   bool binary(binary_t&) override { return false; }  // texts have none
-  bool start_object(size_t) override { return start(Json::value_t::object); }
-  bool start_array(size_t) override { return start(Json::value_t::array); }
+  bool start_object(size_t) override { return start(Json::object()); }
+  bool start_array(size_t) override { return start(Json::array()); }
   bool end_object() override { return end(); }
   bool end_array() override { return end(); }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
@@ -57,7 +56,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool key(std::string& key) override {
     if (skipped_ > 0) return true;
     if (filter_.keep(depth_, key)) {
-      place_ = &(*open_.back())[std::move(key)];
+      place_ = &open_.back()->append(std::move(key), nullptr);
     } else {
       skipped_ = depth_;
     }
@@ -65,11 +64,11 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  bool start(Json::value_t type) {
+  bool start(Json opened) {
     too_deep_ = too_deep_ || depth_ >= kMaxJsonDepth;
     if (too_deep_) return false;
-    filter_.start(depth_, type == Json::value_t::array);
-    if (skipped_ == 0) open_.push_back(put(Json(type)));
+    filter_.start(depth_, opened.is_array());
+    if (skipped_ == 0) open_.push_back(put(std::move(opened)));
     ++depth_;
     return true;
   }
@@ -125,7 +124,7 @@ const Json& empty_object() {
 Expected<Json> parse_json(std::string_view text, const std::string& place) {
   if (text.size() > kMaxJsonText) return Failure{Error::kNotSupported, place, "has more than 128 MB of JSON"};
   Builder builder;
-  const bool parsed = Json::sax_parse(text.begin(), text.end(), &builder);
+  const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   if (builder.too_deep()) {
     return Failure{Error::kNotSupported, place, "its JSON is nested deeper than " + std::to_string(kMaxJsonDepth)};
   }
@@ -137,34 +136,25 @@ void JsonReader::fail(const std::string& where, const std::string& message) {
   if (!failure_.has_value()) failure_ = Failure{Error::kInvalidProgram, place_, where + ": " + message};
 }
 
-const Json& JsonReader::field(const Json& object, const char* name) const {
-  if (!object.is_object()) return null_json();
-  const auto found = object.find(name);
-  return found == object.end() ? null_json() : *found;
-}
+const Json& JsonReader::field(const Json& object, const char* name) const { return object[name]; }
 
 std::string JsonReader::text(const Json& value, const std::string& where) {
-  if (const std::string* text = value.get_ptr<const std::string*>()) return *text;
+  if (const std::string* text = value.get_if<std::string>()) return *text;
   fail(where, "expected a text");
   return {};
 }
 
 int64_t JsonReader::integer(const Json& value, const std::string& where) {
-  if (value.is_number_unsigned()) {
-    const uint64_t number = *value.get_ptr<const Json::number_unsigned_t*>();
-    if (number <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return static_cast<int64_t>(number);
-  } else if (value.is_number_integer()) {
-    return *value.get_ptr<const Json::number_integer_t*>();
-  }
+  if (const int64_t* number = value.get_if<int64_t>()) return *number;
   fail(where, "expected an integer of 64 bits");
   return 0;
 }
 
 double JsonReader::number(const Json& value, const std::string& where) {
-  if (value.is_number_float()) return *value.get_ptr<const Json::number_float_t*>();
-  if (value.is_number_unsigned()) return static_cast<double>(*value.get_ptr<const Json::number_unsigned_t*>());
-  if (value.is_number_integer()) return static_cast<double>(*value.get_ptr<const Json::number_integer_t*>());
-  if (const std::string* text = value.get_ptr<const std::string*>()) {
+  if (const double* number = value.get_if<double>()) return *number;
+  if (const int64_t* number = value.get_if<int64_t>()) return static_cast<double>(*number);
+  if (const uint64_t* number = value.get_if<uint64_t>()) return static_cast<double>(*number);
+  if (const std::string* text = value.get_if<std::string>()) {
     if (*text == "Infinity") return HUGE_VAL;
     if (*text == "-Infinity") return -HUGE_VAL;
     if (*text == "NaN") return std::nan("");
@@ -174,7 +164,7 @@ double JsonReader::number(const Json& value, const std::string& where) {
 }
 
 bool JsonReader::truth(const Json& value, const std::string& where) {
-  if (const bool* truth = value.get_ptr<const Json::boolean_t*>()) return *truth;
+  if (const bool* truth = value.get_if<bool>()) return *truth;
   fail(where, "expected true or false");
   return false;
 }
@@ -197,8 +187,8 @@ std::string JsonReader::variant(const Json& value, const std::string& where, con
     fail(where, "expected an object of one key");
     return {};
   }
-  *content = &value.begin().value();
-  return value.begin().key();
+  *content = &value.items()[0].second;
+  return value.items()[0].first;
 }
 
 }  // namespace berth::pt2

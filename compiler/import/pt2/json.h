@@ -2,19 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/failure.h"
+#include "base/json.h"
 
 namespace berth::pt2 {
 
-using Json = nlohmann::json;
-
 /// Parses `text`, UTF-8 of at most 128 MB and 64 levels; InvalidProgram otherwise, with `place`. Parts that Berth does
-/// not use (module call graph, sources of nodes other than the stack trace and the module's path) are omitted.
+/// not use (module call graph, sources of nodes other than the stack trace and the module's path) are omitted. Of two
+/// members of one name the first is the one.
 Expected<Json> parse_json(std::string_view text, const std::string& place);
 
 /// Fields of one JSON document. The first failure is kept; from then on every accessor returns an empty value.

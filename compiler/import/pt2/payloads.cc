@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "compiler/import/lowering/lowering.h"
@@ -80,21 +79,20 @@ Expected<Payloads::Entries> Payloads::read_config(const Archive& archive, const 
   BERTH_ASSIGN_OR_RETURN(const Json json, parse_json(archive.text(record), path));
   JsonReader reader(path);
   const Json& items = reader.object(reader.field(json, "config"), "config");
-  for (auto it = items.begin(); it != items.end() && reader.ok(); ++it) {
-    const Json& item = it.value();
+  for (const auto& [name, item] : items.items()) {
     Entry entry;
     const Json& pickled = reader.field(item, "use_pickle");
-    entry.pickled = !pickled.is_null() && reader.truth(pickled, it.key() + ".use_pickle");
+    entry.pickled = !pickled.is_null() && reader.truth(pickled, name + ".use_pickle");
     const Json& meta = reader.field(item, "tensor_meta");
     entry.pickled = entry.pickled || meta.is_null();
-    if (!meta.is_null()) entry.meta = read_tensor_meta(reader, meta, it.key() + ".tensor_meta");
-    const std::string file = reader.text(reader.field(item, "path_name"), it.key() + ".path_name");
+    if (!meta.is_null()) entry.meta = read_tensor_meta(reader, meta, name + ".tensor_meta");
+    const std::string file = reader.text(reader.field(item, "path_name"), name + ".path_name");
     if (file.empty() || file.find('/') != std::string::npos) {
-      reader.fail(it.key() + ".path_name", "expected the name of a file, found \"" + file + "\"");
+      reader.fail(name + ".path_name", "expected the name of a file, found \"" + file + "\"");
     }
     if (!reader.ok()) break;
     BERTH_ASSIGN_OR_RETURN(entry.record, archive.find(folder + file));
-    entries.emplace(it.key(), std::move(entry));
+    entries.emplace(name, std::move(entry));
   }
   if (!reader.ok()) return reader.failure();
   return entries;

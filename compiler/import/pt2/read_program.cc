@@ -1,5 +1,4 @@
 // models/<name>.json → Program.
-#include <nlohmann/json.hpp>
 
 #include "compiler/import/pt2/schema.h"
 
@@ -30,7 +29,7 @@ class ProgramReader {
     if (program.inputs.size() != program.graph.inputs.size()) r_.fail("input_specs", "expected one for each input");
     if (program.outputs.size() != program.graph.outputs.size()) r_.fail("output_specs", "expected one for each output");
     const Json& ranges = r_.object(r_.field(json, "range_constraints"), "range_constraints");
-    for (auto it = ranges.begin(); it != ranges.end(); ++it) program.ranges[it.key()] = range(it.value(), it.key());
+    for (const auto& [name, item] : ranges.items()) program.ranges[name] = range(item, name);
     return program;
   }
 
@@ -233,12 +232,14 @@ class ProgramReader {
       graph.nodes.push_back(node(item, at(where + ".nodes", graph.nodes.size())));
     }
     const Json& tensors = r_.object(r_.field(json, "tensor_values"), where + ".tensor_values");
-    for (auto it = tensors.begin(); it != tensors.end() && r_.ok(); ++it) {
-      graph.tensors.emplace(it.key(), tensor(it.value(), where + ".tensor_values." + it.key()));
+    for (const auto& [name, item] : tensors.items()) {
+      if (!r_.ok()) return graph;
+      graph.tensors.emplace(name, tensor(item, where + ".tensor_values." + name));
     }
     const Json& sym_ints = r_.object(r_.field(json, "sym_int_values"), where + ".sym_int_values");
-    for (auto it = sym_ints.begin(); it != sym_ints.end() && r_.ok(); ++it) {
-      graph.sym_ints.emplace(it.key(), size(it.value(), where + ".sym_int_values." + it.key()));
+    for (const auto& [name, item] : sym_ints.items()) {
+      if (!r_.ok()) return graph;
+      graph.sym_ints.emplace(name, size(item, where + ".sym_int_values." + name));
     }
     return graph;
   }
