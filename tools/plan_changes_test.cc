@@ -182,8 +182,9 @@ TEST(PlanChangesText, TotalsComeFirstAndTheRestIsCounted) {
 
 TEST(PlanChangesText, ANameWithALineBreakStaysOnItsLine) {
   const Timeline before = timeline({value(0, "a\nb: grew", 0, 8, 0, 1)});
+  const Timeline after = timeline({});
   ProgramChanges changes;
-  changes.methods.push_back(changes_between(before, timeline({})));
+  changes.methods.push_back(changes_between(before, after));
   const std::string text = changes_text(changes, 20);
   EXPECT_EQ(text.find("\nb: grew"), std::string::npos) << text;
 }

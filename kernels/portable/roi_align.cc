@@ -61,7 +61,9 @@ Axis axis_of(const arguments::roi_align_out& args, double low, double high, int6
   // A region of a hostile size would be sampled for ever.
   constexpr double kMostSamples = 1 << 12;
   const double needed = std::ceil(bin);
-  const int64_t samples = args.samples > 0 ? args.samples : static_cast<int64_t>(std::min(needed, kMostSamples));
+  // Nothing for a region that ends before it begins, and for NaN.
+  const int64_t own = needed > 0 ? static_cast<int64_t>(std::min(needed, kMostSamples)) : 0;
+  const int64_t samples = args.samples > 0 ? args.samples : own;
   return {start, bin, needed == needed ? samples : 0};
 }
 
@@ -90,7 +92,7 @@ T pool_bin(const arguments::roi_align_out& args, const T* image, const Axis& row
       any = true;
     }
   }
-  const double count = static_cast<double>(std::max<int64_t>(rows.samples * columns.samples, 1));
+  const double count = std::max(static_cast<double>(rows.samples) * static_cast<double>(columns.samples), 1.0);
   return narrow<T>(args.largest ? most : sum / count);
 }
 
