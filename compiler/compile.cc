@@ -92,6 +92,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_ASSIGN_OR_RETURN(const placement::Options placing, placement_options(module, options));
   BERTH_ASSIGN_OR_RETURN(std::vector<memory::MemoryOptions> memory, memory_options(module, options));
   BERTH_TRY(ir::verify(module));
+  BERTH_TRY(make_states(module, options));
   BERTH_ASSIGN_OR_RETURN(const memory::CallersMemory callers, callers_on_host(module, placing));
   for (memory::MemoryOptions& own : memory) {
     own.callers = callers;

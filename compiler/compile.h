@@ -78,6 +78,7 @@ struct MethodSettings {
   std::vector<std::string> place;
   std::vector<std::string> device_io;  // "NAME=DEVICE"
   std::vector<std::string> pins;
+  std::vector<std::string> states;  // "INPUT=OUTPUT"
 };
 
 /// Of CompileOptions::segment_alignment and constant_alignment: 1 MiB.
@@ -111,6 +112,10 @@ struct CompileOptions {
   /// and is not copied. Inputs and outputs that are not named here are planned in an arena of the host (ExecuTorch's
   /// alloc_graph_input and alloc_graph_output).
   std::vector<std::string> device_io;
+  /// "INPUT=OUTPUT": what the output is at the end of a call, the input is at the start of the next: a state of the
+  /// program, zero at first, instead of an input and an output. Methods that have both share it; one that has only one
+  /// of them is an error, and MethodSettings::states is for one method (compiler/passes/state_ports.h).
+  std::vector<std::string> states;
   /// "NAME[=BYTES][@DEVICE][,slow]": named pieces of a device's memory, in order of preference; a device of which one is
   /// named has no other (compiler/memory/banks.h). Each is an arena of every method.
   std::vector<std::string> banks;

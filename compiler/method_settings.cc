@@ -1,6 +1,10 @@
 #include "compiler/method_settings.h"
 
+#include <utility>
+#include <vector>
+
 #include "compiler/ir/text.h"
+#include "compiler/passes/state_ports.h"
 
 namespace berth {
 
@@ -33,6 +37,21 @@ Status check_method_names(const ir::Module& module, const CompileOptions& option
                    "there is no such method; there are: " + names};
   }
   return Done{};
+}
+
+Status make_states(ir::Module& module, const CompileOptions& options) {
+  std::vector<passes::StatePorts> pairs;
+  const auto add = [&](const std::vector<std::string>& texts, const std::string& method) -> Status {
+    for (const std::string& text : texts) {
+      BERTH_ASSIGN_OR_RETURN(passes::StatePorts pair, passes::parse_state_ports(text));
+      pair.method = method;
+      pairs.push_back(std::move(pair));
+    }
+    return Done{};
+  };
+  for (const auto& [method, settings] : options.methods) BERTH_TRY(add(settings.states, method));
+  BERTH_TRY(add(options.states, ""));
+  return passes::make_states(module, pairs);
 }
 
 }  // namespace berth

@@ -79,6 +79,7 @@ Setters<O> shared_setters() {
       {"place", to<Strings>(&O::place)},
       {"device_io", to<Strings>(&O::device_io)},
       {"pins", to<Strings>(&O::pins)},
+      {"states", to<Strings>(&O::states)},
   };
 }
 

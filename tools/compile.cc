@@ -238,6 +238,10 @@ void add_compile(CLI::App& app, Session& session) {
   add_data(*sub, command->data);
   sub->add_flag("--share-state", command->merging.share_state,
                 "of several models, states of one name are one state; default: each model has its own");
+  add_method_option(
+      *sub, "--state", texts.states, "INPUT=OUTPUT",
+      "what this output is at the end of a call, this input is at the start of the next: a state in place, "
+      "zero at first, instead of an input and an output");
   add_method_option(*sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow|,far]",
                     "a piece of this device's memory, the host's by default, in order of preference; what does not fit "
                     "lies in the next. BYTES may end in K, M or G. What the device cannot read (far) holds values that "

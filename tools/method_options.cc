@@ -208,6 +208,7 @@ Status read_method_texts(const MethodTexts& texts, const ir::Module& module, Com
   BERTH_TRY(read.device_io(texts.device_io));
   BERTH_TRY(read.other("--bank", texts.banks, of_bank, options->banks, &MethodSettings::banks));
   BERTH_TRY(read.more("--pin", texts.pins, options->pins, &MethodSettings::pins));
+  BERTH_TRY(read.more("--state", texts.states, options->states, &MethodSettings::states));
   BERTH_TRY(read.planner(texts.planners));
   BERTH_TRY(read.alignment(texts.alignments));
   BERTH_TRY(read.other("--inplace", texts.in_place_operators, of_operator, options->in_place_operators,

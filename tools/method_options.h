@@ -16,6 +16,7 @@ struct MethodTexts {
   std::vector<std::string> device_io;
   std::vector<std::string> banks;
   std::vector<std::string> pins;
+  std::vector<std::string> states;
   std::vector<std::string> planners;
   std::vector<std::string> alignments;
   std::vector<std::string> in_place_operators;

@@ -34,6 +34,7 @@ _FORMS = {
     "place": pairs,
     "device_io": pairs,
     "pins": pairs,
+    "states": pairs,
     "external_constants": lambda value: [f"{glob}={file}" for glob, file in value.items()]
     if hasattr(value, "items")
     else strings(value),
@@ -70,6 +71,7 @@ def compile(
     device_io: Pairs | None = None,
     banks: Sequence[str] | None = None,
     pins: Pairs | None = None,
+    states: Pairs | None = None,
     planner: str | None = None,
     alignment: int | None = None,
     in_place: bool | None = None,
@@ -112,6 +114,8 @@ def compile(
                        caller's memory on the host, so that nothing is copied
     banks              ["sram=256K", "dram,slow"]: named pieces of a device's memory, in order of preference
     pins               {"glob": "sram"}: values of these names lie in that bank
+    states             {"h": "hn"}: what output hn is at the end of a call, input h is at the start of the next: a state of
+                       the program, zero at first, instead of an input and an output
     planner            "naive", "greedy" or "best" (the default)
     alignment          bytes that values on the host start at multiples of, a power of two from 16
     in_place, alias, reorder, fusion
@@ -145,6 +149,7 @@ def compile(
         device_io=device_io,
         banks=banks,
         pins=pins,
+        states=states,
         planner=planner,
         alignment=alignment,
         in_place=in_place,

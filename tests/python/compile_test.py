@@ -25,7 +25,7 @@ class Options(unittest.TestCase):
     VALUES = {
         "target": "portable", "cpu": "generic", "precision": "f32", "place": {},
         "node_device": lambda method, node, operator: None,
-        "specs": [], "device_io": {"x": "cpu"}, "banks": ["sram=1K", "dram,slow"], "pins": {}, "planner": "greedy",
+        "specs": [], "device_io": {"x": "cpu"}, "banks": ["sram=1K", "dram,slow"], "pins": {}, "states": {}, "planner": "greedy",
         "alignment": 32, "in_place_operators": ["aten::relu"], "external_constants": {}, "constant_alignment": 64,
         "segment_alignment": 4096, "time_limit": 1, "why": "reuse", "stack_traces": True, "verify_ir": True,
     }  # fmt: skip
@@ -49,7 +49,7 @@ class Options(unittest.TestCase):
     def test_each_is_taken_for_one_method(self):
         for name in sorted(options_of("MethodSettings")):
             with self.subTest(name):
-                value = {} if name == "device_io" else self.VALUES.get(name, False)
+                value = {} if name in ("device_io", "states") else self.VALUES.get(name, False)
                 berth.compile(models.COUNTER, methods={"push": {name: value}})
         with self.assertRaisesRegex(TypeError, "there is no option colour"):
             berth.compile(models.COUNTER, methods={"push": {"colour": 1}})
