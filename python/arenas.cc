@@ -1,12 +1,11 @@
 #include "python/arenas.h"
 
-#include <nanobind/stl/shared_ptr.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/math.h"
+#include "python/casters.h"
 #include "python/errors.h"
 
 namespace nb = nanobind;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "python/arrays.h"
+#include "python/casters.h"
 #include "python/program.h"
 #include "runtime/host/host_method.h"
 
@@ -40,3 +41,7 @@ class Arenas {
 void add_arenas(nanobind::module_& module);
 
 }  // namespace berth::python
+
+template <>
+struct nanobind::detail::type_caster<std::shared_ptr<berth::python::Arenas>>
+    : nanobind::detail::share_caster<berth::python::Arenas> {};

@@ -1,12 +1,11 @@
 #include "python/arrays.h"
 
-#include <nanobind/stl/string.h>
-
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "python/casters.h"
 #include "python/errors.h"
 
 namespace nb = nanobind;

@@ -4,10 +4,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <exception>
 #include <functional>
@@ -16,6 +13,7 @@
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
 #include "compiler/targets/plugin_operators.h"
+#include "python/casters.h"
 #include "python/errors.h"
 #include "python/plugins.h"
 #include "python/program.h"
@@ -169,7 +167,7 @@ struct Work {
 };
 
 // Without the interpreter's lock.
-std::shared_ptr<LoadedProgram> compile_work(Work& work, const std::string& output, CompileReport* report) {
+std::unique_ptr<LoadedProgram> compile_work(Work& work, const std::string& output, CompileReport* report) {
   work.options.plugins = work.load.plugins;
   work.import.operators = value_or_raise(plugin_operators(work.options.plugins));
   const Stopwatch watch;
@@ -205,7 +203,7 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
   }
   work.load.plugins = plugins_of(plugins);
   CompileReport report;
-  std::shared_ptr<LoadedProgram> program;
+  std::unique_ptr<LoadedProgram> program;
   {
     Follower follower(progress, with_bar);
     work.options.progress = [&](const std::string& step, double done) { return follower.go_on(step, done); };
@@ -220,7 +218,7 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
   Json json = tool::compile_json(report);
   json.erase("peak_rss_kb");
   json["why"] = report.why;
-  return nb::make_tuple(program, from_json(json.text()));
+  return nb::make_tuple(std::move(program), from_json(json.text()));
 }
 
 // A subcommand of the tool with its --json, and the program that it makes, if any.

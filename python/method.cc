@@ -1,7 +1,5 @@
 #include "python/method.h"
 
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "backends/cpu/thread_pool.h"
+#include "python/casters.h"
 #include "python/errors.h"
 #include "python/record.h"
 #include "runtime/host/dim_order_copy.h"

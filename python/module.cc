@@ -1,13 +1,12 @@
 // The extension module berth._berth: what the Python package in berth/ is made on.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <vector>
 
 #include "base/version.h"
 #include "python/arrays.h"
+#include "python/casters.h"
 #include "python/compile.h"
 #include "python/errors.h"
 #include "python/method.h"

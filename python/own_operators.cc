@@ -1,8 +1,6 @@
 #include "python/own_operators.h"
 
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "python/arrays.h"
+#include "python/casters.h"
 #include "python/errors.h"
 #include "runtime/host/dim_order_copy.h"
 

@@ -1,8 +1,6 @@
 // plan(): the packing problem alone, on arrays.
 #include "python/planner.h"
 
-#include <nanobind/stl/string.h>
-
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "compiler/memory/packing/plan_best.h"
 #include "compiler/memory/packing/validate.h"
 #include "python/arrays.h"
+#include "python/casters.h"
 #include "python/errors.h"
 
 namespace nb = nanobind;

@@ -1,11 +1,10 @@
 #include "python/plugins.h"
 
-#include <nanobind/stl/string.h>
-
 #include <deque>
 #include <memory>
 #include <string>
 
+#include "python/casters.h"
 #include "python/errors.h"
 #include "python/own_operators.h"
 

@@ -1,15 +1,13 @@
 #include "python/program.h"
 
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <cstring>
 
 #include "base/output_file.h"
 #include "kernels/portable/portable.h"
 #include "python/arenas.h"
+#include "python/casters.h"
 #include "python/errors.h"
 #include "python/plugins.h"
 #include "tools/program_file.h"
@@ -59,8 +57,8 @@ void LoadedProgram::load(const LoadRequest& request) {
   check(data_.open(*program_, has_path_ ? place_ : "", request.data));
 }
 
-std::shared_ptr<LoadedProgram> LoadedProgram::open(const std::string& path, const LoadRequest& request) {
-  std::shared_ptr<LoadedProgram> loaded(new LoadedProgram);
+std::unique_ptr<LoadedProgram> LoadedProgram::open(const std::string& path, const LoadRequest& request) {
+  std::unique_ptr<LoadedProgram> loaded(new LoadedProgram);
   loaded->place_ = path;
   loaded->has_path_ = true;
   loaded->file_ = value_or_raise(MappedFile::open(path));
@@ -69,9 +67,9 @@ std::shared_ptr<LoadedProgram> LoadedProgram::open(const std::string& path, cons
   return loaded;
 }
 
-std::shared_ptr<LoadedProgram> LoadedProgram::adopt(std::vector<uint8_t> bytes, const LoadRequest& request,
+std::unique_ptr<LoadedProgram> LoadedProgram::adopt(std::vector<uint8_t> bytes, const LoadRequest& request,
                                                     const std::string& place) {
-  std::shared_ptr<LoadedProgram> loaded(new LoadedProgram);
+  std::unique_ptr<LoadedProgram> loaded(new LoadedProgram);
   loaded->place_ = place;
   loaded->own_ = std::move(bytes);
   loaded->bytes_ = loaded->own_;
@@ -79,9 +77,9 @@ std::shared_ptr<LoadedProgram> LoadedProgram::adopt(std::vector<uint8_t> bytes, 
   return loaded;
 }
 
-std::shared_ptr<LoadedProgram> LoadedProgram::borrow(nb::handle object, const LoadRequest& request) {
+std::unique_ptr<LoadedProgram> LoadedProgram::borrow(nb::handle object, const LoadRequest& request) {
   const std::string place = "program bytes";
-  std::shared_ptr<LoadedProgram> loaded(new LoadedProgram);
+  std::unique_ptr<LoadedProgram> loaded(new LoadedProgram);
   if (PyObject_GetBuffer(object.ptr(), &loaded->buffer_, PyBUF_SIMPLE) != 0) nb::raise_python_error();
   loaded->has_buffer_ = true;
   const auto* data = static_cast<const uint8_t*>(loaded->buffer_.buf);
@@ -120,13 +118,13 @@ nb::object from_json(const std::string& text) {
 
 namespace {
 
-std::shared_ptr<LoadedProgram> load_path(const std::string& path, const nb::dict& options) {
+std::unique_ptr<LoadedProgram> load_path(const std::string& path, const nb::dict& options) {
   const LoadRequest request = load_request(options);
   const nb::gil_scoped_release unlocked;
   return LoadedProgram::open(path, request);
 }
 
-std::shared_ptr<LoadedProgram> load_bytes(nb::handle object, const nb::dict& options) {
+std::unique_ptr<LoadedProgram> load_bytes(nb::handle object, const nb::dict& options) {
   return LoadedProgram::borrow(object, load_request(options));
 }
 

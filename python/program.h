@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "python/casters.h"
 #include "runtime/host/plugin_kernels.h"
 #include "runtime/program.h"
 #include "tools/data_files.h"
@@ -28,12 +29,12 @@ struct LoadRequest {
 class LoadedProgram {
  public:
   /// Maps the file.
-  static std::shared_ptr<LoadedProgram> open(const std::string& path, const LoadRequest& request);
+  static std::unique_ptr<LoadedProgram> open(const std::string& path, const LoadRequest& request);
   /// Of bytes that it keeps. `place` is for messages.
-  static std::shared_ptr<LoadedProgram> adopt(std::vector<uint8_t> bytes, const LoadRequest& request,
+  static std::unique_ptr<LoadedProgram> adopt(std::vector<uint8_t> bytes, const LoadRequest& request,
                                               const std::string& place);
   /// Of an object with the buffer protocol: in place if it is read-only and aligned, and copied otherwise.
-  static std::shared_ptr<LoadedProgram> borrow(nanobind::handle object, const LoadRequest& request);
+  static std::unique_ptr<LoadedProgram> borrow(nanobind::handle object, const LoadRequest& request);
 
   ~LoadedProgram();
   LoadedProgram(const LoadedProgram&) = delete;
@@ -75,3 +76,7 @@ LoadRequest load_request(const nanobind::dict& options);
 nanobind::object from_json(const std::string& text);
 
 }  // namespace berth::python
+
+template <>
+struct nanobind::detail::type_caster<std::shared_ptr<berth::python::LoadedProgram>>
+    : nanobind::detail::share_caster<berth::python::LoadedProgram> {};

@@ -1,10 +1,10 @@
 // MethodObject: its states as arrays, and what its arenas need at given shapes.
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <climits>
 #include <utility>
 
+#include "python/casters.h"
 #include "python/errors.h"
 #include "python/method.h"
 #include "runtime/host/dim_order_copy.h"
