@@ -38,8 +38,8 @@ struct type_caster<std::string> {
 template <typename T>
 struct type_caster<std::vector<T>> {
   using Item = make_caster<T>;
-  NB_TYPE_CASTER(std::vector<T>, io_name("collections.abc.Sequence", "list") + const_name("[") + Item::Name +
-                                     const_name("]"))
+  NB_TYPE_CASTER(std::vector<T>,
+                 io_name("collections.abc.Sequence", "list") + const_name("[") + Item::Name + const_name("]"))
 
   bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) {
     value.clear();
@@ -123,7 +123,8 @@ struct share_caster {
 
   bool from_python(handle source, uint32_t flags, cleanup_list* cleanup) {
     Caster caster;
-    if (!caster.from_python(source, static_cast<uint8_t>(flags & ~static_cast<uint32_t>(cast_flags::convert)), cleanup)) {
+    if (!caster.from_python(source, static_cast<uint8_t>(flags & ~static_cast<uint32_t>(cast_flags::convert)),
+                            cleanup)) {
       return false;
     }
     T* const object = caster.operator T*();

@@ -6,8 +6,8 @@
 
 namespace {
 
-std::atomic<long> live{0};       // blocks
-thread_local long until = -1;    // of this thread: allocations until one fails; below zero: none will
+std::atomic<long> live{0};     // blocks
+thread_local long until = -1;  // of this thread: allocations until one fails; below zero: none will
 thread_local bool failed = false;
 
 void* allocate(size_t bytes, size_t alignment) {
