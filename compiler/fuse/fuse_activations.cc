@@ -1,5 +1,7 @@
 #include "compiler/fuse/fuse_activations.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "compiler/fuse/formulas.h"
@@ -26,7 +28,7 @@ constexpr Named kNamed[] = {
 
 struct Found {
   Op op;
-  ValueId input;
+  ir::ValueList inputs;
 };
 
 // min(max(x + 3, 0), 6): x; invalid when it is not.
@@ -93,16 +95,50 @@ std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double 
   return near(number, 0.5) ? gelu_gate(context, gate, x) : std::nullopt;
 }
 
+bool is_finite(const Context& context, ValueId value) {
+  const ir::Constant* constant = context.constant(ir::Argument(value));
+  if (constant == nullptr || constant->type.dtype != DType::kF32 || !constant->type.is_contiguous()) return false;
+  const std::vector<float> numbers = floats_of(*constant);
+  return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
+}
+
+// x > 0 ? x : x * slope, or x >= 0: of finite slopes that makes no difference.
+std::optional<Found> match_prelu(const Context& context, const Node& node) {
+  const auto made_by = [&](const ir::Argument& argument) {
+    const ValueId* value = std::get_if<ValueId>(&argument);
+    return value == nullptr ? nullptr : context.maker(*value);
+  };
+  if (!node.is(OpId::where_self_out)) return std::nullopt;
+  const ValueId* x = std::get_if<ValueId>(&node.args[arg::where_self_out::self]);
+  const Node* test = made_by(node.args[arg::where_self_out::condition]);
+  const Node* product = made_by(node.args[arg::where_self_out::other]);
+  if (x == nullptr || test == nullptr || product == nullptr || !product->is(OpId::mul_out)) return std::nullopt;
+  const bool or_equal = test->is(OpId::ge_Scalar_out);
+  if (!or_equal && !test->is(OpId::gt_Scalar_out)) return std::nullopt;
+  if (test->args[arg::gt_Scalar_out::self] != ir::Argument(*x) ||
+      context.number(test->args[arg::gt_Scalar_out::other]) != 0.0 ||
+      context.type(*x).shape != context.type(node.results[0]).shape) {
+    return std::nullopt;
+  }
+  for (size_t k = 0; k < 2; ++k) {
+    const ValueId slope = value_argument(*product, 1 - k);
+    if (value_argument(*product, k) != *x || !slope.valid() || context.type(slope).dtype != DType::kF32) continue;
+    if (!or_equal || is_finite(context, slope)) return Found{Op::kLeakyRelu, {*x, slope}};
+  }
+  return std::nullopt;
+}
+
 std::optional<Found> match(const Context& context, const Node& node) {
+  if (const auto prelu = match_prelu(context, node)) return prelu;
   const Factors factors = factors_of(context, node);
   if (factors.values.size() == 1 && near(factors.number, 1.0 / 6)) {
     const ValueId x = limited_sum(context, factors.values[0]);
-    if (x.valid()) return Found{Op::kHardSigmoid, x};
+    if (x.valid()) return Found{Op::kHardSigmoid, {x}};
   }
   if (factors.values.size() != 2) return std::nullopt;
   for (size_t k = 0; k < 2; ++k) {
     const ValueId x = factors.values[k];
-    if (const auto op = gated(context, x, factors.values[1 - k], factors.number)) return Found{*op, x};
+    if (const auto op = gated(context, x, factors.values[1 - k], factors.number)) return Found{*op, {x}};
   }
   return std::nullopt;
 }
@@ -116,10 +152,11 @@ Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, i
   context.remark(node, Reason::kFused, "an activation");
   const std::string source = node.source;
   const std::string name = context.method().value(node.results[0]).name;
-  ir::DimList code = {ir::Dim(static_cast<int64_t>(found->op)), ir::Dim(0), ir::Dim(0), ir::Dim(0)};
-  BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                         build.one(OpId::fused_elementwise_out,
-                                   {ir::ValueList{found->input}, std::move(code), ir::FloatList{}}, source, name));
+  const ir::Dim second(found->inputs.size() > 1 ? 1 : 0);
+  ir::DimList code = {ir::Dim(static_cast<int64_t>(found->op)), ir::Dim(0), second, ir::Dim(0)};
+  BERTH_ASSIGN_OR_RETURN(
+      const ValueId made,
+      build.one(OpId::fused_elementwise_out, {found->inputs, std::move(code), ir::FloatList{}}, source, name));
   return context.replace(id, made);
 }
 

@@ -68,5 +68,37 @@ TEST(FuseActivations, FormulasThatAreAlmostActivationsStay) {
   EXPECT_FALSE(is_one_step(text, 23)) << text;
 }
 
+// `test` is a comparison of %x, `slope` one number a column.
+std::string prelu(const std::string& test, const std::string& slope, const std::string& kept = "%x") {
+  return fused(filled(R"(
+    const @w: f32[4] = dense<[$slope]>
+    method forward(%x: f32[3,4]) {
+      %w: f32[4] = const @w
+      %c: bool[3,4] = $test
+      %m: f32[3,4] = aten::mul.Tensor(%x, %w)
+      %y: f32[3,4] = aten::where.self(%c, $kept, %m)
+      return %y
+    })",
+                      {{"test", test}, {"slope", slope}, {"kept", kept}}))
+      .text;
+}
+
+TEST(FuseActivations, AReluWithSlopesIsOneStep) {
+  const auto is_step = [](const std::string& text) {
+    return text.find("[20, 0, 1, 0], [])") != std::string::npos && text.find("aten::where") == std::string::npos;
+  };
+  const char* finite = "0.25, -2, 0, 3";
+  EXPECT_TRUE(is_step(prelu("aten::gt.Scalar(%x, 0)", finite)));
+  EXPECT_TRUE(is_step(prelu("aten::ge.Scalar(%x, 0)", finite)));
+  // 0 > 0 is false: 0 times infinity is what the model says.
+  EXPECT_TRUE(is_step(prelu("aten::gt.Scalar(%x, 0)", "0.25, inf, 0, 3")));
+  // 0 >= 0 keeps the 0.
+  EXPECT_FALSE(is_step(prelu("aten::ge.Scalar(%x, 0)", "0.25, inf, 0, 3")));
+  EXPECT_FALSE(is_step(prelu("aten::ge.Scalar(%x, 0)", "0.25, nan, 0, 3")));
+  EXPECT_FALSE(is_step(prelu("aten::gt.Scalar(%x, 1)", finite)));
+  EXPECT_FALSE(is_step(prelu("aten::lt.Scalar(%x, 0)", finite)));
+  EXPECT_FALSE(is_step(prelu("aten::gt.Scalar(%x, 0)", finite, "%m")));
+}
+
 }  // namespace
 }  // namespace berth::fuse
