@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/fuse/fuse.h"
+#include "compiler/fuse/fuse_gru_loops.h"
 #include "compiler/fuse/fuse_lstm_loops.h"
 #include "compiler/passes/check_elements.h"
 #include "compiler/passes/dce.h"
@@ -41,8 +42,10 @@ Expected<passes::Changed> fuse_loops(ir::Module& module, const placement::Option
     return std::all_of(nodes.begin(), nodes.end(), first);
   };
   passes::Options named = how;
-  if (passes::wants_why(how, "fuse_lstm_loops")) named.why = {"fusion"};
-  return fuse::fuse_lstm_loops(module, fits, named);
+  if (passes::wants_why(how, "fuse_recurrent_loops")) named.why = {"fusion"};
+  BERTH_ASSIGN_OR_RETURN(const passes::Changed lstm, fuse::fuse_lstm_loops(module, fits, named));
+  BERTH_ASSIGN_OR_RETURN(const passes::Changed gru, fuse::fuse_gru_loops(module, fits, named));
+  return lstm | gru;
 }
 
 }  // namespace
@@ -57,7 +60,7 @@ std::vector<passes::Pass> pipeline(const placement::Options& options, bool fusio
   all.push_back({"sink_constants", passes::sink_constants});
   // Before delegates are formed, around which loops stay.
   if (fusion) {
-    all.push_back({"fuse_lstm_loops", [&options](ir::Module& module, const passes::Options& how) {
+    all.push_back({"fuse_recurrent_loops", [&options](ir::Module& module, const passes::Options& how) {
                      return fuse_loops(module, options, how);
                    }});
     // What made the gates in another order is not to be computed in a delegate.

@@ -106,6 +106,9 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
   if (name == "berth::lstm.out")
     return 2 * numel(tensor_at(args, arg::fused_lstm_out::gates)) *
            size_of(tensor_at(args, arg::fused_lstm_out::hidden), 1);
+  if (name == "berth::gru.out")
+    return 2 * numel(tensor_at(args, arg::fused_gru_out::gates)) *
+           size_of(tensor_at(args, arg::fused_gru_out::hidden), 1);
   return 0;
 }
 

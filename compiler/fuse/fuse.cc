@@ -12,6 +12,7 @@
 #include "compiler/fuse/fuse_elementwise.h"
 #include "compiler/fuse/fuse_group_norms.h"
 #include "compiler/fuse/fuse_grouped_attention.h"
+#include "compiler/fuse/fuse_gru.h"
 #include "compiler/fuse/fuse_lstm.h"
 #include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
@@ -84,6 +85,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       {"dce", passes::dce},
       // What the steps were made of must not count as a reader of their cells.
       pass("join_lstm_steps", join_lstm_steps),
+      pass("fuse_gru", fuse_gru),
+      // Products that these steps were made of are not to become operators.
+      {"dce", passes::dce},
       pass("fuse_products", fuse_products),
       // What was fused must not count as a reader.
       {"dce", passes::dce},

@@ -11,6 +11,7 @@
 //     fuse_grouped_attention  the same over a cache: several heads read one of keys and values
 //     fuse_lstm               a step of an LSTM
 //     join_lstm_steps         all steps of an LSTM
+//     fuse_gru                steps of a GRU
 //     fuse_products           convolution or matrix product + bias + residual + activation
 //     split_concatenations    convolutions over joined channels, as sums over the parts
 //     fuse_shuffles           concatenation, channel shuffle, split
@@ -22,7 +23,8 @@
 //     precision               weights in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
 //
-//     fuse_lstm_loops         a loop over the steps of an LSTM; the one pass before placement (compiler/pipeline.cc)
+//     fuse_lstm_loops         a loop over the steps of an LSTM: with the next, fuse_recurrent_loops, the one pass
+//     fuse_gru_loops          before placement (compiler/pipeline.cc), and a loop over those of a GRU
 //
 // The passes follow placement (compiler/pipeline.h), because what may be fused is what one delegate holds; they change
 // nothing outside of delegates. They make operators whose role in format/operators.def is FUSED, which never stand in a

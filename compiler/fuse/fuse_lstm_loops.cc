@@ -1,7 +1,5 @@
 #include "compiler/fuse/fuse_lstm_loops.h"
 
-#include <algorithm>
-
 #include "compiler/fuse/lstm_steps.h"
 
 namespace berth::fuse {
@@ -21,8 +19,6 @@ struct LstmLoop {
   bool reverse = false;
 };
 
-const ValueList& carried_of(const Node& loop) { return std::get<ValueList>(loop.args[arg::scan::carried]); }
-
 // The body as a step whose hidden state is the carried value `hidden`.
 std::optional<LstmLoop> match_body(const Context& context, const Node& loop, size_t hidden) {
   const ir::Graph& body = loop.regions[0];
@@ -39,28 +35,15 @@ std::optional<LstmLoop> match_body(const Context& context, const Node& loop, siz
   return LstmLoop{*step, hidden, cell, false};
 }
 
-// What a loop that is replaced would have done besides.
-bool has_effects(const Context& context, const ir::Graph& body) {
-  return std::any_of(body.nodes.begin(), body.nodes.end(),
-                     [&](NodeId id) { return context.node(id).results.empty() || !context.node(id).regions.empty(); });
-}
-
 std::optional<LstmLoop> match_loop(const Context& context, const Node& loop) {
-  const ValueList& scanned = std::get<ValueList>(loop.args[arg::scan::scanned]);
-  const ir::Graph& body = loop.regions[0];
-  if (carried_of(loop).size() != 2 || has_effects(context, body)) return std::nullopt;
+  if (carried_of(loop).size() != 2 || has_effects(context, loop)) return std::nullopt;
   auto found = match_body(context, loop, 0);
   if (!found) found = match_body(context, loop, 1);
-  if (!found) return std::nullopt;
-  for (size_t i = 0; i < scanned.size(); ++i) {
-    if (body.inputs[2 + i] != found->step.input) continue;
-    found->step.input = scanned[i];
-    const Node* turned = context.maker(scanned[i]);
-    found->reverse = turned != nullptr && is_turned_round(*turned);
-    if (found->reverse) found->step.input = value_argument(*turned, 0);
-    return found;
-  }
-  return std::nullopt;
+  const auto scanned = found ? scanned_rows(context, loop, found->step.input) : std::nullopt;
+  if (!scanned) return std::nullopt;
+  found->step.input = scanned->rows;
+  found->reverse = scanned->reverse;
+  return found;
 }
 
 class LoopFuser {
@@ -122,9 +105,7 @@ Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId 
   const Node& loop = context.node(id);
   const auto found = match_loop(context, loop);
   if (!found) return passes::Action::keep();
-  const Dim length = std::get<Dim>(loop.args[arg::scan::length]);
-  const std::vector<Dim> rows = context.type(found->step.input).shape;
-  if (rows.empty() || rows[0] != length || context.symbols().lower(length) < 1) {
+  if (!has_steps(context, loop, found->step.input)) {
     context.remark(loop, Reason::kShape, "berth::lstm");
     return passes::Action::keep();
   }
@@ -134,32 +115,10 @@ Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId 
   return results.empty() ? passes::Action::keep() : passes::Action::replace(std::move(results));
 }
 
-// What was turned round twice.
-passes::Action unturned(const Context& context, NodeId id) {
-  const Node* inner = context.maker(value_argument(context.node(id), 0));
-  if (inner == nullptr || !is_turned_round(*inner)) return passes::Action::keep();
-  const ValueId all = value_argument(*inner, 0);
-  const Node* lstm = context.maker(all);
-  const bool ours = lstm != nullptr && lstm->is(OpId::fused_lstm_out);
-  return ours ? passes::Action::replace(all) : passes::Action::keep();
-}
-
 }  // namespace
 
 Expected<passes::Changed> fuse_lstm_loops(ir::Module& module, const LoopFilter& fits, const passes::Options& options) {
-  passes::Changed changed = passes::Changed::kNo;
-  for (ir::Method& method : module.methods) {
-    Context context(module, method, options);
-    const passes::Visitor visit = [&](ir::Builder& build, NodeId id, bool*) -> Expected<passes::Action> {
-      const Node& node = method.node(id);
-      if (is_turned_round(node)) return unturned(context, id);
-      if (!node.is(OpId::scan) || !fits(method, node)) return passes::Action::keep();
-      return fuse_loop(context, build, id);
-    };
-    BERTH_ASSIGN_OR_RETURN(const passes::Changed one, passes::rewrite(module, method, visit));
-    changed = changed | one;
-  }
-  return changed;
+  return rewrite_loops(module, fits, options, fuse_loop);
 }
 
 }  // namespace berth::fuse

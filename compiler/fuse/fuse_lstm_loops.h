@@ -11,12 +11,9 @@
 // Unlike the other passes of this room it runs before delegates are formed: control flow stays outside of them.
 #pragma once
 
-#include "compiler/fuse/context.h"
+#include "compiler/fuse/recurrent_loops.h"
 
 namespace berth::fuse {
-
-/// Whether the nodes of such a loop will be in a delegate of a target that has a kernel for all of it.
-using LoopFilter = std::function<bool(const ir::Method& method, const ir::Node& loop)>;
 
 Expected<passes::Changed> fuse_lstm_loops(ir::Module& module, const LoopFilter& fits, const passes::Options& options);
 

@@ -5,6 +5,7 @@
 
 #include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/replacements.h"
+#include "compiler/fuse/step_runs.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
@@ -17,24 +18,6 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
-
-// A dense run of the elements of `base` from `offset` on.
-struct Run {
-  ValueId base;
-  int64_t offset = 0;
-};
-
-std::optional<Run> dense_run(const Context& context, ValueId value) {
-  if (!is_plain(context, value)) return std::nullopt;
-  const Strided from = strided(context, value, false);
-  if (!is_plain(context, from.base) || !from.offset.is_constant()) return std::nullopt;
-  Dim stride = 1;
-  const std::vector<Axis> axes = axes_of(from);
-  for (size_t i = axes.size(); i-- > 0; stride = context.symbols().mul(stride, axes[i].size)) {
-    if (axes[i].stride != stride) return std::nullopt;
-  }
-  return Run{from.base, from.offset.value};
-}
 
 // Steps of one LSTM that follow each other.
 struct StepChain {
@@ -172,25 +155,10 @@ class RegionSteps {
   // Whether `id` only joins all that another value holds, in order: that value then stands for it.
   Expected<bool> joins_all(NodeId id) {
     const Node& node = method_.node(id);
-    if (!node.is(OpId::cat_out) || !is_plain(context_, node.results[0])) return false;
-    const auto& parts = std::get<ir::ValueList>(node.args[arg::cat_out::tensors]);
-    const Dim* dim = std::get_if<Dim>(&node.args[arg::cat_out::dim]);
+    const ValueId base = joined_value(context_, node);
+    const Node* maker = base.valid() ? context_.maker(base) : nullptr;
+    if (maker == nullptr || !maker->is(OpId::fused_lstm_out)) return false;
     const std::vector<Dim> shape = context_.type(node.results[0]).shape;
-    if (parts.empty() || dim == nullptr || !dim->is_constant()) return false;
-    const int64_t axis = dim->value < 0 ? dim->value + static_cast<int64_t>(shape.size()) : dim->value;
-    for (int64_t d = 0; d < axis; ++d) {
-      if (shape[d] != Dim(1)) return false;
-    }
-    int64_t offset = 0;
-    ValueId base;
-    for (ValueId part : parts) {
-      const auto run = dense_run(context_, part);
-      if (!run || run->offset != offset || (base.valid() && run->base != base)) return false;
-      base = run->base;
-      offset += ir::max_numel(context_.type(part), {});
-    }
-    const bool ours = context_.maker(base) != nullptr && context_.maker(base)->is(OpId::fused_lstm_out);
-    if (!ours || ir::max_numel(context_.type(base), {}) != offset) return false;
     const std::string source = node.source;
     const ValueId old = node.results[0];
     BERTH_ASSIGN_OR_RETURN(const ValueId all, with_shape(context_, build_, base, shape, source));

@@ -1,11 +1,8 @@
 // The operands of LSTM steps: lstm_steps.h.
-#include <algorithm>
-
 #include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
-namespace {
 
 using ir::Argument;
 using ir::Dim;
@@ -13,25 +10,6 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
-
-// Whole registers of any instruction set, and few units beyond the last.
-int64_t block_width(int64_t size) {
-  int64_t best = size;
-  int64_t waste = size < 16 ? 0 : size;
-  for (const int64_t width : {64, 32, 16}) {
-    const int64_t wasted = (size + width - 1) / width * width - size;
-    if (wasted >= waste) continue;
-    waste = wasted;
-    best = width;
-  }
-  return best;
-}
-
-}  // namespace
-
-bool is_turned_round(const Node& node) {
-  return node.is(OpId::flip_out) && std::get<ir::DimList>(node.args[arg::flip_out::dims]) == ir::dims({0});
-}
 
 ValueId LstmOperands::columns_in_order(ValueId constant, const GateOrder& order) {
   if (order == kOwnOrder) return constant;
@@ -124,19 +102,7 @@ ValueId LstmOperands::in_blocks(ValueId weight) {
   const auto memo = blocks_.find(weight);
   if (memo != blocks_.end()) return memo->second;
   const ir::Constant& from = *context_.constant(Argument(weight));
-  const std::vector<float> dense = floats_of(from);
-  const int64_t size = from.type.shape[0].value;
-  const int64_t width = block_width(size);
-  const int64_t blocks = (size + width - 1) / width;
-  std::vector<float> turned(blocks * size * 4 * width);
-  for (int64_t k = 0; k < size; ++k) {
-    for (int64_t column = 0; column < 4 * size; ++column) {
-      const int64_t unit = column % size;
-      const int64_t row = (unit / width * size + k) * 4 + column / size;
-      turned[row * width + unit % width] = dense[k * 4 * size + column];
-    }
-  }
-  return blocks_[weight] = float_constant(build_, {blocks, size, 4, width}, turned, from.name + "_blocks");
+  return blocks_[weight] = fuse::in_blocks(build_, floats_of(from), from.type.shape[0].value, 4, from.name + "_blocks");
 }
 
 }  // namespace berth::fuse

@@ -12,12 +12,6 @@ using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
-struct Gate {
-  ValueId base;
-  int64_t column = 0;
-  OpId function = OpId::kCount;  // sigmoid_out or tanh_out
-};
-
 class LstmMatcher {
  public:
   explicit LstmMatcher(const Context& context) : context_(context) {}
@@ -40,7 +34,7 @@ class LstmMatcher {
     }
     LstmStep step;
     step.new_cell = value_argument(*tanh, 0);
-    const Gate output = gate_of(gate);
+    const Gate output = gate_of(context_, gate);
     const Node* sum = context_.maker(step.new_cell);
     if (output.function != OpId::sigmoid_out || sum == nullptr || !sum->is(OpId::add_out)) return std::nullopt;
     const int64_t units = elements(node.results[0]);
@@ -63,9 +57,9 @@ class LstmMatcher {
     if (kept == nullptr || added == nullptr || !kept->is(OpId::mul_out) || !added->is(OpId::mul_out)) return false;
     for (size_t k = 0; k < 2; ++k) {
       for (size_t j = 0; j < 2; ++j) {
-        const Gate forget = gate_of(value_argument(*kept, k));
-        const Gate input = gate_of(value_argument(*added, j));
-        const Gate candidate = gate_of(value_argument(*added, 1 - j));
+        const Gate forget = gate_of(context_, value_argument(*kept, k));
+        const Gate input = gate_of(context_, value_argument(*added, j));
+        const Gate candidate = gate_of(context_, value_argument(*added, 1 - j));
         const ValueId cell = value_argument(*kept, 1 - k);
         const bool functions = forget.function == OpId::sigmoid_out && input.function == OpId::sigmoid_out &&
                                candidate.function == OpId::tanh_out;
@@ -93,42 +87,6 @@ class LstmMatcher {
       seen[quarter] = true;
     }
     return true;
-  }
-
-  // Through views, cuts of columns, and one sigmoid or tanh.
-  Gate gate_of(ValueId value) const {
-    Gate gate;
-    for (int depth = 0; depth < 8; ++depth) {
-      const Node* node = value.valid() ? context_.maker(value) : nullptr;
-      gate.base = value;
-      if (node == nullptr) return gate;
-      const ValueId input = value_argument(*node, 0);
-      if (!input.valid() || !is_plain(context_, input) || !is_plain(context_, value)) return gate;
-      const auto& shape = context_.type(value).shape;
-      const auto& from = context_.type(input).shape;
-      const auto is_last = [&](const Argument& dim) {
-        return dim == Argument(Dim(-1)) || dim == Argument(Dim(static_cast<int64_t>(from.size()) - 1));
-      };
-      if (node->is(OpId::sigmoid_out) || node->is(OpId::tanh_out)) {
-        if (gate.function != OpId::kCount) return gate;
-        gate.function = node->op->id;
-      } else if (node->is(OpId::split_with_sizes_copy_out) &&
-                 is_last(node->args[arg::split_with_sizes_copy_out::dim])) {
-        for (int i = 0; i < context_.method().value(value).result; ++i) {
-          gate.column += std::get<DimList>(node->args[arg::split_with_sizes_copy_out::split_sizes])[i].value;
-        }
-      } else if (node->is(OpId::slice_copy_Tensor_out) && is_last(node->args[arg::slice_copy_Tensor_out::dim]) &&
-                 node->args[arg::slice_copy_Tensor_out::step] == Argument(Dim(1))) {
-        const Dim* start = std::get_if<Dim>(&node->args[arg::slice_copy_Tensor_out::start]);
-        if (start != nullptr && start->value < 0) return gate;
-        gate.column += start == nullptr ? 0 : start->value;
-      } else if (!node->op->is_reshape() || shape.empty() || from.empty() || shape.back() != from.back() ||
-                 gate.function == OpId::kCount) {
-        return gate;
-      }
-      value = input;
-    }
-    return {};
   }
 
   // The gates as input part + hidden * weight, with a bias perhaps.

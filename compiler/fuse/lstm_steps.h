@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "compiler/fuse/context.h"
+#include "compiler/fuse/gates.h"
 
 namespace berth::fuse {
 
@@ -25,9 +25,6 @@ struct LstmStep {
 
 /// `node` as what gives the hidden state of a step. Its sizes are known.
 std::optional<LstmStep> match_lstm_step(const Context& context, const ir::Node& node);
-
-/// Whether the node only gives the steps, dimension 0, from the last to the first.
-bool is_turned_round(const ir::Node& node);
 
 /// Weights and gates in the order i, f, g, o, each made once.
 class LstmOperands {

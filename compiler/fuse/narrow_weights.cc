@@ -64,6 +64,7 @@ class Narrower {
   bool visit(NodeId id) {
     const Node& node = method_.node(id);
     if (node.is(OpId::fused_lstm_out) || node.is(OpId::fused_lstm_cell_out)) return keep(node, PrecisionReason::kLstm);
+    if (node.is(OpId::fused_gru_out)) return keep(node, PrecisionReason::kGru);
     if (is_wide_product(node)) return keep(node, PrecisionReason::kNotFused);
     if (!node.is(OpId::fused_conv_out) && !node.is(OpId::fused_linear_out)) return false;
     const ir::Constant* weight = dense_weight(module_, method_, node);
@@ -148,6 +149,7 @@ const char* to_string(PrecisionReason reason) {
     case PrecisionReason::kNoEngine: return "no-kernel";
     case PrecisionReason::kNotFused: return "not-fused";
     case PrecisionReason::kLstm: return "lstm";
+    case PrecisionReason::kGru: return "gru";
   }
   return "?";
 }

@@ -24,6 +24,7 @@ enum class PrecisionReason : uint8_t {
   kNoEngine,       // no-kernel: no fast kernel takes it so
   kNotFused,       // not-fused: only the weights of berth::conv and berth::linear are narrowed (--why fusion)
   kLstm,           // lstm: what an LSTM keeps would add up the error of each step
+  kGru,            // gru: the same of a GRU
 };
 
 const char* to_string(PrecisionReason reason);

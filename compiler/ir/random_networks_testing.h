@@ -291,6 +291,43 @@ inline void lstm(RandomModule& m, ValueId x) {
   m.node(OpId::cat_out, states, Dim(0));
 }
 
+// Steps of a GRU on rows of one product, in either order of the gates and either form.
+inline void gru(RandomModule& m, ValueId x) {
+  if (m.shape(x).size() != 2) return;
+  const int64_t units = m.number(1, 4), steps = m.number(1, 4),
+                rows = std::max<int64_t>(1, m.shape(x)[0].value / steps);
+  if (m.shape(x)[0].value < rows * steps) return;
+  const ValueId all = m.node(OpId::addmm_out, m.constant({Dim(3 * units)}), x,
+                             m.constant({m.shape(x)[1], Dim(3 * units)}), Dim(1), Dim(1));
+  if (!all.valid()) return;
+  const bool backwards = m.pick(2) == 0, skips = m.pick(6) == 0, after = m.pick(2) == 0, reset_first = m.pick(2) == 0;
+  const ValueId weight = m.constant({Dim(units), Dim((after ? 3 : 2) * units)});
+  const ValueId bias = m.constant({Dim(3 * units)}), of_candidate = m.constant({Dim(units), Dim(units)});
+  ValueId hidden = m.constant({Dim(rows), Dim(units)});
+  const auto cut = [&](ValueId from, int64_t first, int64_t end) {
+    return m.node(OpId::slice_copy_Tensor_out, from, Dim(1), Dim(first * units), Dim(end * units), Dim(1));
+  };
+  ValueList states;
+  for (int64_t t = 0; t < steps; ++t) {
+    const int64_t at = skips && t > 0 ? 0 : backwards ? steps - 1 - t : t;
+    const ValueId now = m.node(OpId::slice_copy_Tensor_out, all, Dim(0), Dim(at * rows), Dim((at + 1) * rows), Dim(1));
+    const ValueId product = after ? m.node(OpId::addmm_out, bias, hidden, weight, Dim(1), Dim(1)) : ValueId{};
+    const ValueId sum = after ? m.node(OpId::add_out, cut(now, 0, 2), cut(product, 0, 2))
+                              : m.node(OpId::addmm_out, cut(now, 0, 2), hidden, weight, Dim(1), Dim(1));
+    const ValueId both = m.node(OpId::sigmoid_out, sum);
+    const ValueId update = cut(both, reset_first ? 1 : 0, reset_first ? 2 : 1);
+    const ValueId reset = cut(both, reset_first ? 0 : 1, reset_first ? 1 : 2);
+    const ValueId kept = m.node(OpId::mul_out, reset, after ? cut(product, 2, 3) : hidden);
+    const ValueId candidate =
+        m.node(OpId::tanh_out, after ? m.node(OpId::add_out, cut(now, 2, 3), kept)
+                                     : m.node(OpId::addmm_out, cut(now, 2, 3), kept, of_candidate, Dim(1), Dim(1)));
+    const ValueId difference = m.node(OpId::sub_out, m.pick(8) == 0 ? update : hidden, candidate);
+    hidden = m.node(OpId::add_out, candidate, m.node(OpId::mul_out, update, difference));
+    states.push_back(hidden);
+  }
+  m.node(OpId::cat_out, states, Dim(0));
+}
+
 // Attention of columns of rows, or nearly.
 inline void head(RandomModule& m, ValueId x) {
   if (m.shape(x).size() != 2 || m.shape(x)[1].value < 2) return;
@@ -316,7 +353,7 @@ inline void head(RandomModule& m, ValueId x) {
 }  // namespace networks
 
 /// One graph a seed. Odd ones have what models seldom or never have, too: windows with gaps, groups and padding beyond
-/// them, constants that stretch what they meet, steps of an LSTM in any order.
+/// them, constants that stretch what they meet, steps of an LSTM in any order, and of a GRU.
 inline RandomModuleOptions network(bool odd = false) {
   using namespace networks;
   RandomModuleOptions options;
@@ -341,6 +378,7 @@ inline RandomModuleOptions network(bool odd = false) {
                                rejoin,
                                pad,
                                lstm,
+                               gru,
                                line,
                                line,
                                line,

@@ -331,6 +331,34 @@ Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
   return Types{args.elementwise(result, shape, whole)};
 }
 
+Expected<Types> infer_fused_gru(const ShapeQuery& query) {
+  namespace at = arg::fused_gru_out;
+  const ShapeArgs args(query);
+  const TensorType& gates = args.tensor(at::gates);
+  const TensorType& hidden = args.tensor(at::hidden);
+  const TensorType& weight = args.tensor(at::weight);
+  const TensorType* bias = args.optional_tensor(at::bias);
+  for (const TensorType* type : {&gates, &hidden, &weight}) BERTH_TRY(expect_f32(args, *type));
+  BERTH_TRY(args.expect_rank(gates, 3, 3, "steps"));
+  BERTH_TRY(args.expect_rank(hidden, 2, 2, "rows"));
+  BERTH_TRY(args.expect_rank(weight, 4, 4, "a weight"));
+  BERTH_TRY(args.same_size(hidden.shape[0], gates.shape[1], "batch sizes"));
+  BERTH_TRY(args.same_size(weight.shape[1], hidden.shape[1], "rows of the weight and size of the hidden state"));
+  BERTH_TRY(args.same_size(weight.shape[2], Dim(3), "gates of the weight"));
+  const Dim three = args.symbols.mul(hidden.shape[1], Dim(3));
+  BERTH_TRY(args.same_size(gates.shape[2], three, "columns of the gates and of three gates"));
+  if (bias != nullptr) {
+    BERTH_TRY(expect_f32(args, *bias));
+    BERTH_TRY(args.expect_rank(*bias, 1, 1, "a bias"));
+    BERTH_TRY(args.same_size(bias->shape[0], three, "sizes of the bias and of three gates"));
+  }
+  const Dim units = args.symbols.mul(weight.shape[0], weight.shape[3]);
+  if (!units.is_constant() || !hidden.shape[1].is_constant() || units.value < hidden.shape[1].value) {
+    return args.fail("expected blocks of all " + args.text(hidden.shape[1]) + " units, found " + args.text(weight));
+  }
+  return args.one(DType::kF32, {gates.shape[0], hidden.shape[0], hidden.shape[1]});
+}
+
 Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& gates = args.tensor(0);

@@ -37,6 +37,7 @@ class Cases {
       case 12: return bytes();
       case 13: return dynamic_bytes();
       case 14: return grouped_attention();
+      case 15: return gru();
       default: return mean();
     }
   }
@@ -250,6 +251,18 @@ class Cases {
     compare("berth::lstm_cell.out",
             {numbers({rows, 4 * units}), numbers({rows, units}), numbers({rows, units}), dense, ""},
             {testing::f32({rows, units}), testing::f32({rows, units})}, 1);
+  }
+
+  void gru() {
+    const int32_t steps = whole(1, 5), rows = whole(1, 7), units = truth() ? whole(1, 40) : whole(60, 130);
+    const int32_t widths[] = {16, 32, 64, units}, width = widths[whole(0, 3)];
+    const Array weight = numbers({(units + width - 1) / width, units, 3, width});
+    float* w = weight.tensor().data<float>();
+    for (int64_t i = 0; i < weight.tensor().numel(); ++i) w[i] /= static_cast<float>(units);
+    compare("berth::gru.out",
+            {numbers({steps, rows, 3 * units}), numbers({rows, units}), weight,
+             truth() ? Arg(nullptr) : Arg(numbers({3 * units})), truth(), truth(), truth()},
+            {testing::f32({steps, rows, units})}, 1);
   }
 
   void shuffle() {

@@ -11,6 +11,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/group_norm.h"
 #include "kernels/cpu/grouped_attention.h"
+#include "kernels/cpu/gru.h"
 #include "kernels/cpu/lstm.h"
 #include "kernels/cpu/lstm_sequence.h"
 #include "kernels/cpu/mean.h"
@@ -56,6 +57,7 @@ KernelTable kernels() {
       entry<grouped_attention_out, grouped_attention_temp_bytes>(),
       prepared_entry<elementwise_out, nullptr, elementwise_prepare>(elementwise_release),
       entry<dynamic_quantize_out>(),
+      entry<gru_out, gru_temp_bytes>(),
       entry<lstm_out, lstm_temp_bytes>(),
       entry<lstm_cell_out, portable::fused_lstm_cell_temp_bytes>(),
       entry<shuffle_out>(),

@@ -39,8 +39,8 @@ Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *tensor));
   }
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, out_hidden, out_cell));
-  const int64_t blocks = (size + kLstmUnits - 1) / kLstmUnits;
-  const int64_t grain = std::max<int64_t>(1, kGrainWork / (4 * size * kLstmUnits));
+  const int64_t blocks = (size + kRecurrentUnits - 1) / kRecurrentUnits;
+  const int64_t grain = std::max<int64_t>(1, kGrainWork / (4 * size * kRecurrentUnits));
   context.parallel_for(batch * blocks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; ++item) {
       const int64_t row = item / blocks;
@@ -54,8 +54,8 @@ Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out
                              size,
                              size,
                              false};
-      const int64_t unit = item % blocks * kLstmUnits;
-      run_lstm_units(step, unit, std::min(unit + kLstmUnits, size));
+      const int64_t unit = item % blocks * kRecurrentUnits;
+      run_lstm_units(step, unit, std::min(unit + kRecurrentUnits, size));
     }
   });
   return Error::kOk;

@@ -11,24 +11,6 @@
 namespace berth::cpu {
 namespace {
 
-// Multiplications of a step that are worth another thread, which waits some hundred nanoseconds for the others.
-constexpr int64_t kPartWork = 24 << 10;
-
-// Into how many parts a step is cut; each has whole blocks of units.
-int64_t parts_of(const Tensor& hidden, const Tensor& weight, int threads) {
-  const int64_t most = std::min(int64_t{threads}, weight.size(0));
-  const double work = static_cast<double>(hidden.size(0)) * static_cast<double>(weight.numel());
-  return std::max<int64_t>(1, static_cast<int64_t>(std::min(static_cast<double>(most), work / kPartWork)));
-}
-
-// Blocks [begin, end) of units, the last first where the step goes backwards.
-void run_part(const LstmStep& step, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t block = step.backwards ? begin + end - 1 - i : i;
-    run_lstm_units(step, block * step.width, std::min((block + 1) * step.width, step.size));
-  }
-}
-
 bool fits(const arguments::fused_lstm_out& args) {
   return are_dense_f32(args.gates, args.hidden, args.cell, args.weight, args.out, args.out_cell) &&
          args.hidden.rank() == 2 && args.weight.rank() == 4;
@@ -38,7 +20,7 @@ bool fits(const arguments::fused_lstm_out& args) {
 
 size_t lstm_temp_bytes(const arguments::fused_lstm_out& args, int threads) {
   if (!fits(args)) return 0;
-  return BarrierLoop::temp_bytes(parts_of(args.hidden, args.weight, threads));
+  return BarrierLoop::temp_bytes(recurrent_parts(args.hidden, args.weight, threads));
 }
 
 Error lstm_out(KernelContext& context, const arguments::fused_lstm_out& args) {
@@ -58,23 +40,23 @@ Error lstm_out(KernelContext& context, const arguments::fused_lstm_out& args) {
   if (hidden.numel() == 0 || steps == 0) return portable::fused_lstm_out(context, args);
   float* cell = out_cell.data<float>();
   std::copy(args.cell.data<float>(), args.cell.data<float>() + rows * size, cell);
-  const int64_t parts = parts_of(hidden, weight, context.threads());
+  const int64_t parts = recurrent_parts(hidden, weight, context.threads());
   const auto step = [&](int64_t part, int64_t t) {
     const int64_t at = reverse ? steps - 1 - t : t;
     float* now = out.data<float>() + at * rows * size;
     const float* before = t == 0 ? hidden.data<float>() : reverse ? now + rows * size : now - rows * size;
-    for (int64_t row = 0; row < rows; row += kLstmRows) {
+    for (int64_t row = 0; row < rows; row += kRecurrentRows) {
       const LstmStep work = {gates.data<float>() + (at * rows + row) * 4 * size,
                              before + row * size,
                              cell + row * size,
                              weight.data<float>(),
                              now + row * size,
                              cell + row * size,
-                             std::min(kLstmRows, rows - row),
+                             std::min(kRecurrentRows, rows - row),
                              size,
                              width,
                              t % 2 != 0};
-      run_part(work, part * blocks / parts, (part + 1) * blocks / parts);
+      run_unit_blocks(work, part * blocks / parts, (part + 1) * blocks / parts, run_lstm_units);
     }
   };
   return BarrierLoop::run(context, parts, steps, step);

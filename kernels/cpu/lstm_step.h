@@ -6,12 +6,9 @@
 //   hidden' = sigmoid(o) * tanh(cell')
 #pragma once
 
-#include <cstdint>
+#include "kernels/cpu/recurrent_step.h"
 
 namespace berth::cpu {
-
-/// The most rows that are processed together, so that the weight is read once for all of them.
-constexpr int64_t kLstmRows = 3;
 
 /// Rows of each tensor follow each other.
 struct LstmStep {
@@ -23,15 +20,12 @@ struct LstmStep {
   const float* weight = nullptr;
   float* out_hidden = nullptr;  // size; apart from all that is read
   float* out_cell = nullptr;    // size; may be `cell`
-  int64_t rows = 1;             // up to kLstmRows
+  int64_t rows = 1;             // up to kRecurrentRows
   int64_t size = 0;
   int64_t width = 0;
   // From the last row of a block to the first: what a step reads last is what the next finds in the cache.
   bool backwards = false;
 };
-
-/// Units of the state that are processed together.
-constexpr int64_t kLstmUnits = 64;
 
 /// Computes units [begin, end) of the new state. REQUIRES: they are of one block.
 void run_lstm_units(const LstmStep& step, int64_t begin, int64_t end);

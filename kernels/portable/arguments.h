@@ -2324,5 +2324,18 @@ struct grouped_attention_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct fused_gru_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::gru.out";
+  const Tensor& gates = next<const Tensor&>();
+  const Tensor& hidden = next<const Tensor&>();
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor* bias = next<const Tensor*>();
+  bool reset_first = next<bool>();
+  bool linear_before_reset = next<bool>();
+  bool reverse = next<bool>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

@@ -202,6 +202,59 @@ TEST(FusedLstm, ASequenceIsItsStepsInBothDirections) {
   }
 }
 
+// One unit, whose gates with the state's part are z 0.5, r -1, n as each form has it.
+TEST(FusedGru, AStepIsItsFormula) {
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const double z = sigmoid(0.5), r = sigmoid(-1);
+  for (const bool reset_first : {false, true}) {
+    for (const bool linear_before_reset : {false, true}) {
+      const auto ordered = [&](double first, double second, double last) {
+        return reset_first ? std::vector<double>{second, first, last} : std::vector<double>{first, second, last};
+      };
+      const Array out = f32({1, 1, 1});
+      ASSERT_EQ(
+          run_with(fused_gru_out,
+                   {f32({1, 1, 3}, ordered(-1, 0.25, 2)), f32({1, 1}, {0.5}), f32({1, 1, 3, 1}, ordered(2, -1.5, 4)),
+                    f32({3}, ordered(0.5, -0.5, -1)), reset_first, linear_before_reset, false, out},
+                   1, 256)
+              .error,
+          Error::kOk);
+      const double n = std::tanh(linear_before_reset ? 2 + r * (4 * 0.5 - 1) : 2 + 4 * (r * 0.5) - 1);
+      expect_near(out.values(), {(1 - z) * n + z * 0.5});
+    }
+  }
+}
+
+TEST(FusedGru, ASequenceIsItsStepsInBothDirections) {
+  // Three units in blocks of two: the last place of the weight is never read.
+  std::vector<double> blocks = ramp(2 * 3 * 3 * 2, 0.29);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (i >= 18 && i % 2 == 1) blocks[i] = NAN;
+  }
+  const std::vector<double> gates = ramp(2 * 2 * 9, 0.53);
+  const Array weight = f32({2, 3, 3, 2}, blocks), bias = f32({9}, ramp(9, 0.31));
+  for (const bool reverse : {false, true}) {
+    std::vector<double> h = ramp(6);
+    const Array out = f32({2, 2, 3});
+    ASSERT_EQ(run_with(fused_gru_out, {f32({2, 2, 9}, gates), f32({2, 3}, h), weight, bias, false, false, reverse, out},
+                       1, 256)
+                  .error,
+              Error::kOk);
+    for (size_t t = 0; t < 2; ++t) {
+      const auto at = static_cast<ptrdiff_t>(reverse ? 1 - t : t);
+      const std::vector<double> own(gates.begin() + at * 18, gates.begin() + at * 18 + 18);
+      const Array step = f32({1, 2, 3});
+      ASSERT_EQ(run_with(fused_gru_out, {f32({1, 2, 9}, own), f32({2, 3}, h), weight, bias, false, false, false, step},
+                         1, 256)
+                    .error,
+                Error::kOk);
+      h = step.values();
+      const std::vector<double> all = out.values();
+      expect_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
+    }
+  }
+}
+
 TEST(FusedShuffle, TakesAChannelOfEachGroupInTurn) {
   // Channels 10, 20 and 30 of the first image, 40 of the second: groups (10, 20) and (30, 40).
   const Array a = f32({1, 3, 1, 2}, {10, 11, 20, 21, 30, 31});

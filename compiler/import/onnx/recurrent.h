@@ -34,7 +34,7 @@ struct Direction {
   ValueId gates;       // [steps, batch, gates * hidden]: X W^T + bias, for every step
   ValueId recurrence;  // [hidden, gates * hidden]: R^T; none where it is quantised
   QuantizedWeight quantized_recurrence;
-  ValueId recurrence_bias;  // [gates * hidden], or none: only GRU keeps it apart
+  ValueId recurrence_bias;  // [gates * hidden], or none: only a GRU that is linear before reset keeps it apart
   ValueId hidden;           // [batch, hidden]: the initial state
   ValueId cell;             // [batch, hidden]; LSTM only
   ValueId peepholes;        // [3 * hidden], or none

@@ -108,8 +108,7 @@ ValueId gru_candidate_after_product(NodeContext& n, const Recurrent& r, const Di
 ValueId gru_candidate_before_product(NodeContext& n, const Recurrent& r, const Direction& d,
                                      const std::vector<ValueId>& recurrences, ValueId x, ValueId h, ValueId* update) {
   const int64_t width = r.hidden;
-  const ValueId biased = d.recurrence_bias.valid() ? add(n, x, d.recurrence_bias) : x;
-  const std::vector<ValueId> from_x = r.split(n, biased, {2 * width, width});
+  const std::vector<ValueId> from_x = r.split(n, x, {2 * width, width});
   const ValueId gates =
       activate(n, d.activations[0], clipped(n, n.op(OpId::addmm_out, {from_x[0], h, recurrences[0]})));
   const std::vector<ValueId> zr = r.split(n, gates, {width, width});
@@ -119,8 +118,8 @@ ValueId gru_candidate_before_product(NodeContext& n, const Recurrent& r, const D
 }
 
 void import_gru(NodeContext& n) {
-  const Recurrent r = read_recurrent(n, {3, {"Sigmoid", "Tanh"}, false, true, false});
   const bool after = n.integer("linear_before_reset", 0) != 0;
+  const Recurrent r = read_recurrent(n, {3, {"Sigmoid", "Tanh"}, false, after, false});
   std::vector<Passed> all;
   for (const Direction& d : r.directions) {
     std::vector<ValueId> recurrences;

@@ -1,0 +1,152 @@
+// Steps of a GRU, joined. The fears: gates in another order, a state's part that is not this layer's, rows that are read
+// from the other end, a state that is stretched.
+#include "compiler/fuse/fuse_gru.h"
+
+#include "base/text_testing.h"
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+// A step as PyTorch writes it: r, z, n, the reset gate behind the product.
+constexpr const char* kTorchStep = R"(
+  %s$t: f32[$batch,6] = aten::select_copy.int(%v, 0, $row)
+  %p$t: f32[$batch,6] = aten::addmm(%c, %h$t, %w, 1, 1)
+  %xr$t: f32[$batch,2], %xz$t: f32[$batch,2], %xn$t: f32[$batch,2] = aten::split_with_sizes_copy(%s$t, [2, 2, 2], 1)
+  %hr$t: f32[$batch,2], %hz$t: f32[$batch,2], %hn$t: f32[$batch,2] = aten::split_with_sizes_copy(%p$t, [2, 2, 2], 1)
+  %ar$t: f32[$batch,2] = aten::add.Tensor(%xr$t, %hr$t, 1)
+  %r$t: f32[$batch,2] = aten::sigmoid(%ar$t)
+  %az$t: f32[$batch,2] = aten::add.Tensor(%hz$t, %xz$t, 1)
+  %z$t: f32[$batch,2] = aten::sigmoid(%az$t)
+  %m$t: f32[$batch,2] = aten::mul.Tensor(%r$t, %hn$t)
+  %an$t: f32[$batch,2] = aten::add.Tensor(%xn$t, %m$t, 1)
+  %n$t: f32[$batch,2] = aten::tanh(%an$t)
+  %d$t: f32[$batch,2] = aten::sub.Tensor(%h$t, %n$t, 1)
+  %k$t: f32[$batch,2] = aten::mul.Tensor(%z$t, %d$t)
+  %h$next: f32[$batch,2] = aten::add.Tensor(%n$t, %k$t, 1)
+)";
+
+// As ONNX has it: z, r, n in one sigmoid, (1 - z) * n + z * h, the reset gate before the product.
+constexpr const char* kOnnxStep = R"(
+  %s$t: f32[$batch,6] = aten::select_copy.int(%v, 0, $row)
+  %xg$t: f32[$batch,4], %xn$t: f32[$batch,2] = aten::split_with_sizes_copy(%s$t, [4, 2], 1)
+  %a$t: f32[$batch,4] = aten::addmm(%xg$t, %h$t, %wg, 1, 1)
+  %g$t: f32[$batch,4] = aten::sigmoid(%a$t)
+  %z$t: f32[$batch,2], %r$t: f32[$batch,2] = aten::split_with_sizes_copy(%g$t, [2, 2], 1)
+  %m$t: f32[$batch,2] = aten::mul.Tensor(%r$t, %h$t)
+  %an$t: f32[$batch,2] = aten::addmm(%xn$t, %m$t, %wn, 1, 1)
+  %n$t: f32[$batch,2] = aten::tanh(%an$t)
+  %k$t: f32[$batch,2] = aten::mul.Tensor(%z$t, %h$t)
+  %o$t: f32[$batch,2] = aten::rsub.Scalar(%z$t, 1, 1)
+  %l$t: f32[$batch,2] = aten::mul.Tensor(%o$t, %n$t)
+  %h$next: f32[$batch,2] = aten::add.Tensor(%l$t, %k$t, 1)
+)";
+
+struct Steps {
+  std::string step = kTorchStep;
+  std::vector<std::string> rows = {"0", "1"};
+  std::string end = "%all: f32[2,2] = aten::cat([%h1, %h2], 0)\n return %all";
+  int batch = 1;
+};
+
+Fused fused_gru(const Steps& steps) {
+  const std::string batch = std::to_string(steps.batch);
+  const std::string rows = std::to_string(2 * steps.batch);
+  std::string body = filled(R"(
+    %g: f32[$rows,6] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[2,$batch,6] = aten::view_copy(%g, [2, $batch, 6])
+  )",
+                            {{"rows", rows}, {"batch", batch}});
+  for (size_t t = 0; t < steps.rows.size(); ++t) {
+    body +=
+        filled(steps.step,
+               {{"t", std::to_string(t)}, {"next", std::to_string(t + 1)}, {"row", steps.rows[t]}, {"batch", batch}});
+  }
+  return fused(with_constants({{"b", {6}}, {"u", {3, 6}}, {"c", {6}}, {"w", {2, 6}}, {"wg", {2, 4}}, {"wn", {2, 2}}},
+                              "%x: f32[" + rows + ",3], %h0: f32[" + batch + ",2]", body + steps.end));
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(FuseGru, StepsAreOneOperatorInEitherOrderAndForm) {
+  for (const char* step : {kTorchStep, kOnnxStep}) {
+    const Fused one = fused_gru({step});
+    EXPECT_EQ(one.operators(), "berth::linear berth::gru") << one.text;
+    const Fused batch = fused_gru({step, {"0", "1"}, "%all: f32[6,2] = aten::cat([%h1, %h2], 0)\n return %all", 3});
+    EXPECT_EQ(batch.operators(), "berth::linear berth::gru") << batch.text;
+    const Fused back = fused_gru({step, {"1", "0"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\n return %all, %h2"});
+    EXPECT_EQ(back.operators(), "berth::linear berth::gru aten::select_copy.int") << back.text;
+  }
+}
+
+TEST(FuseGru, StepsWhoseRowsDoNotFollowEachOtherStayApart) {
+  const Fused twice = fused_gru({kTorchStep, {"0", "0"}, "return %h1, %h2"});
+  EXPECT_EQ(twice.operators(),
+            "berth::linear aten::slice_copy.Tensor berth::gru aten::select_copy.int aten::slice_copy.Tensor berth::gru "
+            "aten::select_copy.int")
+      << twice.text;
+}
+
+TEST(FuseGru, AStepThatIsNearlyOneIsNone) {
+  const auto stays = [](const std::string& step, const std::string& from, const std::string& to) {
+    const Fused fused = fused_gru({replaced(step, from, to), {"0", "1"}, "return %h2"});
+    EXPECT_EQ(fused.operators().find("berth::gru"), std::string::npos) << to << "\n" << fused.text;
+  };
+  // Update and reset gate are of the same columns.
+  stays(kTorchStep, "aten::add.Tensor(%hz$t, %xz$t, 1)", "aten::add.Tensor(%hr$t, %xr$t, 1)");
+  // The state's part of another gate.
+  stays(kTorchStep, "aten::mul.Tensor(%r$t, %hn$t)", "aten::mul.Tensor(%r$t, %hz$t)");
+  stays(kTorchStep, "aten::add.Tensor(%hz$t, %xz$t, 1)", "aten::add.Tensor(%hz$t, %xr$t, 1)");
+  // Another blend, and another function.
+  stays(kTorchStep, "aten::sub.Tensor(%h$t, %n$t, 1)", "aten::sub.Tensor(%n$t, %h$t, 1)");
+  stays(kTorchStep, "aten::sub.Tensor(%h$t, %n$t, 1)", "aten::sub.Tensor(%h$t, %n$t, 2)");
+  stays(kTorchStep, "%n$t: f32[$batch,2] = aten::tanh", "%n$t: f32[$batch,2] = aten::sigmoid");
+  stays(kOnnxStep, "aten::rsub.Scalar(%z$t, 1, 1)", "aten::rsub.Scalar(%r$t, 1, 1)");
+  stays(kOnnxStep, "aten::rsub.Scalar(%z$t, 1, 1)", "aten::rsub.Scalar(%z$t, 2, 1)");
+  stays(kOnnxStep, "aten::mul.Tensor(%r$t, %h$t)", "aten::mul.Tensor(%r$t, %z$t)");
+}
+
+// The first state is a constant, so that what it adds to the gates is one, too: %part, of which all rows are alike.
+Fused from_constant(const std::string& state, const std::string& part, const std::string& bias) {
+  std::string body = R"(
+    %h0: f32[1,2] = const @h0
+    %c: f32[6] = const @c
+    %p0: f32[1,6] = const @p0
+    %b: f32[6] = const @b
+    %u: f32[3,6] = const @u
+    %w: f32[2,6] = const @w
+    %g: f32[2,6] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[2,1,6] = aten::view_copy(%g, [2, 1, 6])
+  )";
+  for (int t = 0; t < 2; ++t) {
+    std::string step =
+        filled(kTorchStep,
+               {{"t", std::to_string(t)}, {"next", std::to_string(t + 1)}, {"row", std::to_string(t)}, {"batch", "1"}});
+    if (t == 0) step = replaced(step, "%p0: f32[1,6] = aten::addmm(%c, %h0, %w, 1, 1)\n", "\n");
+    body += step;
+  }
+  const std::string constants = "const @h0: f32[1,2] = dense<[" + state + "]>\nconst @c: f32[6] = dense<[" + bias +
+                                "]>\nconst @p0: f32[1,6] = dense<[" + part +
+                                "]>\nconst @b: f32[6] = dense<[0.5, 1, -1, 0.25, 2, 0]>\n"
+                                "const @u: f32[3,6] = splat<0.5>\nconst @w: f32[2,6] = splat<0.25>\n";
+  return fused(constants + "method forward(%x: f32[2,3]) {" + body +
+               "%all: f32[2,2] = aten::cat([%h1, %h2], 0)\n return %all\n}\n");
+}
+
+TEST(FuseGru, AFirstStateThatIsConstantIsTheLayersOrNot) {
+  const char* bias = "1, 2, 3, 4, 5, 6";
+  EXPECT_EQ(from_constant("0, 0", bias, bias).operators(), "berth::linear berth::gru");
+  // (2 + 4) * 0.25 more.
+  EXPECT_EQ(from_constant("2, 4", "2.5, 3.5, 4.5, 5.5, 6.5, 7.5", bias).operators(), "berth::linear berth::gru");
+  const Fused other = from_constant("2, 4", bias, bias);
+  EXPECT_NE(other.operators().find("aten::cat"), std::string::npos) << other.text;
+  EXPECT_NE(from_constant("0, 0", "1, 2, 3, 4, 5, 6.5", bias).operators().find("aten::cat"), std::string::npos);
+  EXPECT_NE(from_constant("0, 0", "1, 2, 3, 4, 5, nan", bias).operators().find("aten::cat"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::fuse

@@ -1,0 +1,45 @@
+#include "compiler/fuse/step_runs.h"
+
+#include "compiler/fuse/strided.h"
+
+namespace berth::fuse {
+
+using ir::Dim;
+using ir::Node;
+using ir::OpId;
+using ir::ValueId;
+
+std::optional<Run> dense_run(const Context& context, ValueId value) {
+  if (!is_plain(context, value)) return std::nullopt;
+  const Strided from = strided(context, value, false);
+  if (!is_plain(context, from.base) || !from.offset.is_constant()) return std::nullopt;
+  Dim stride = 1;
+  const std::vector<Axis> axes = axes_of(from);
+  for (size_t i = axes.size(); i-- > 0; stride = context.symbols().mul(stride, axes[i].size)) {
+    if (axes[i].stride != stride) return std::nullopt;
+  }
+  return Run{from.base, from.offset.value};
+}
+
+ValueId joined_value(const Context& context, const Node& node) {
+  if (!node.is(OpId::cat_out) || !is_plain(context, node.results[0])) return {};
+  const auto& parts = std::get<ir::ValueList>(node.args[arg::cat_out::tensors]);
+  const Dim* dim = std::get_if<Dim>(&node.args[arg::cat_out::dim]);
+  const std::vector<Dim> shape = context.type(node.results[0]).shape;
+  if (parts.empty() || dim == nullptr || !dim->is_constant()) return {};
+  const int64_t axis = dim->value < 0 ? dim->value + static_cast<int64_t>(shape.size()) : dim->value;
+  for (int64_t d = 0; d < axis; ++d) {
+    if (shape[d] != Dim(1)) return {};
+  }
+  int64_t offset = 0;
+  ValueId base;
+  for (ValueId part : parts) {
+    const auto run = dense_run(context, part);
+    if (!run || run->offset != offset || (base.valid() && run->base != base)) return {};
+    base = run->base;
+    offset += ir::max_numel(context.type(part), {});
+  }
+  return ir::max_numel(context.type(base), {}) == offset ? base : ValueId{};
+}
+
+}  // namespace berth::fuse
