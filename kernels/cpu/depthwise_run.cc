@@ -108,11 +108,11 @@ constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_til
                              sliding_tile<kSize, kStride, 7, kPart>}};
 
 // Each is a kilobyte of code and more for each instruction set: those before AVX2 do without.
-constexpr bool kSlides = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_SSE4;
+constexpr bool kManyForms = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_SSE4;
 
 template <bool kPart>
 const Tiles& tiles_for(const DepthwiseJob& job) {
-  if constexpr (!kSlides) return kAny<kPart>;
+  if constexpr (!kManyForms) return kAny<kPart>;
   if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
   switch (job.kernel[1]) {
     case 5: return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
@@ -150,7 +150,7 @@ void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& colum
 template <int kRows, bool kPart>
 void run_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
   const bool near = job.stride[0] == 1;
-  const bool inside = strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
+  const bool inside = kManyForms && strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
   if (near && inside) return near_strip<kRows, kPart, true>(job, strip, columns);
   if (near) return near_strip<kRows, kPart, false>(job, strip, columns);
   if (inside) return far_strip<kRows, kPart, true>(job, strip, columns);

@@ -25,21 +25,35 @@ struct Seen {
   int64_t rows;
 };
 
-template <bool kWhole, bool kSwish, int kPixels, int kVectors>
+// Stores a tile all of whose columns are there.
+template <bool kSwish, int kPixels, int kVectors>
 HWY_INLINE void end_tile(const FirstConvJob& job, const SumEnds (&ends)[kVectors],
-                         const FloatVector (&sum)[kPixels][kVectors], int64_t count, float* out) {
+                         const FloatVector (&sum)[kPixels][kVectors], float* out) {
   SumEnds own[kVectors];
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) own[v] = {ends[v].bias, ends[v].low, ends[v].high, false, kSwish};
   BERTH_UNROLL_FULL
   for (int i = 0; i < kPixels; ++i, out += job.columns) {
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t left = count - v * kLanes;
-      if (kWhole || left >= kLanes) {
-        end_sum<false>(own[v], sum[i][v], out + v * kLanes, kLanes);
-      } else if (left > 0) {
-        end_sum<true>(own[v], sum[i][v], out + v * kLanes, left);
+    for (int v = 0; v < kVectors; ++v) end_sum<false>(own[v], sum[i][v], out + v * kLanes, kLanes);
+  }
+}
+
+// Stores a tile of a panel whose last columns are not there, from memory: one function for tiles of every width.
+template <int kVectors>
+HWY_NOINLINE void end_part(const FirstConvJob& job, const Columns& columns, int64_t pixels, const float* sums,
+                           float* out) {
+  for (int v = 0; v < kVectors; ++v) {
+    const Columns own = {columns.first + v * kLanes, columns.count - v * kLanes};
+    if (own.count <= 0) return;
+    const SumEnds ends = own.count >= kLanes ? ends_of<false>(job, own) : ends_of<true>(job, own);
+    for (int64_t i = 0; i < pixels; ++i) {
+      const FloatVector sum = hn::LoadU(FloatTag(), sums + (i * kVectors + v) * kLanes);
+      float* to = out + i * job.columns + v * kLanes;
+      if (own.count >= kLanes) {
+        end_sum<false>(ends, sum, to, kLanes);
+      } else {
+        end_sum<true>(ends, sum, to, own.count);
       }
     }
   }
@@ -77,11 +91,17 @@ HWY_NOINLINE void first_conv_tile(const FirstConvJob& job, const Seen& seen, con
       }
     }
   }
-  const bool whole = columns.count >= kVectors * kLanes;
-  if (whole && !ends[0].swish) return end_tile<true, false>(job, ends, sum, columns.count, out);
-  if (whole) return end_tile<true, true>(job, ends, sum, columns.count, out);
-  if (!ends[0].swish) return end_tile<false, false>(job, ends, sum, columns.count, out);
-  end_tile<false, true>(job, ends, sum, columns.count, out);
+  if (columns.count >= kVectors * kLanes) {
+    if (ends[0].swish) return end_tile<true>(job, ends, sum, out);
+    return end_tile<false>(job, ends, sum, out);
+  }
+  HWY_ALIGN float sums[kPixels * kVectors * kLanes];
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kPixels; ++i) {
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, sums + (i * kVectors + v) * kLanes);
+  }
+  end_part<kVectors>(job, columns, kPixels, sums, out);
 }
 
 using FirstConvTile = void (*)(const FirstConvJob&, const Seen&, const float* weight, const Columns&, float* out);
