@@ -188,6 +188,8 @@ IdVector<ir::ConstantId, int> count_constant_uses(const Module& module) {
 
 size_t drop_unused_constants(Module& module) {
   const IdVector<ir::ConstantId, int> used = count_constant_uses(module);
+  const bool all_used = std::all_of(used.begin(), used.end(), [](int uses) { return uses > 0; });
+  if (all_used) return 0;
   IdVector<ir::ConstantId, ir::ConstantId> moved(used.size());
   IdVector<ir::ConstantId, ir::Constant> kept;
   for (ir::ConstantId id : used.ids()) {
@@ -195,7 +197,6 @@ size_t drop_unused_constants(Module& module) {
   }
   const size_t gone = used.size() - kept.size();
   module.constants = std::move(kept);
-  if (gone == 0) return 0;
   for (Method& method : module.methods) method.renumber_constants(moved);
   return gone;
 }
