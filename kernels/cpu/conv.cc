@@ -129,14 +129,14 @@ struct OpenSizes {
 };
 
 struct State {
-  std::unique_ptr<Engine> engine;  // null: the portable kernel
-  Buffer owned;                    // the weight, when it is not used where the file has it
-  Weight weight;
-  const void* data = nullptr;       // the weight as the engine wants it, or dense
-  const float* derived = nullptr;   // what the engine computes from it, if the file has it
-  Buffer temp;                      // for the portable kernel on a weight that is computed
-  Reads reads;                      // what the call must still be like
-  std::unique_ptr<OpenSizes> open;  // null where all sizes are fixed
+  std::unique_ptr<Engine> engine;                               // null: the portable kernel
+  Buffer owned;                                                 // the weight, when it is not used where the file has it
+  std::unique_ptr<Weight> weight = std::make_unique<Weight>();  // null where an engine has taken it for all calls
+  const void* data = nullptr;                                   // the weight as the engine wants it, or dense
+  const float* derived = nullptr;                               // what the engine computes from it, if the file has it
+  Buffer temp;                                                  // for the portable kernel on a weight that is computed
+  Reads reads;                                                  // what the call must still be like
+  std::unique_ptr<OpenSizes> open;                              // null where all sizes are fixed
 };
 
 // Another weight in its place: dense, from one that is packed.
@@ -184,7 +184,7 @@ Error repack(PrepareContext& context, const Weight& weight, const Engine& engine
 }
 
 Error unpack_for_portable(PrepareContext& context, State& state) {
-  BERTH_RETURN_IF_ERROR(unpack_weight(context, state.weight, state.owned));
+  BERTH_RETURN_IF_ERROR(unpack_weight(context, *state.weight, state.owned));
   state.data = state.owned.floats();
   return Error::kOk;
 }
@@ -199,8 +199,8 @@ template <typename Op>
 Error fill(PrepareContext& context, const typename Op::Args& args, State& state) {
   const bool constant = context.is_constant(kWeight);
   typename Op::Spec spec;
-  const auto kind = kind_of<Op>(args, state.weight, context.threads(), &spec);
-  if (!constant && state.weight.packed)
+  const auto kind = kind_of<Op>(args, *state.weight, context.threads(), &spec);
+  if (!constant && state.weight->packed)
     return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
   if (kind != nullptr && constant) {
     state.engine = kind->make();
@@ -210,12 +210,16 @@ Error fill(PrepareContext& context, const typename Op::Args& args, State& state)
       state.open->of(spec) = spec;
     }
     state.reads = reads_of<Op>(args);
-    BERTH_RETURN_IF_ERROR(repack(context, state.weight, *state.engine, state));
-    if (state.engine->take_weight(static_cast<const float*>(state.data), state.derived, context.pool()) == Error::kOk)
-      return Error::kOk;
-    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
+    BERTH_RETURN_IF_ERROR(repack(context, *state.weight, *state.engine, state));
+    if (state.engine->take_weight(static_cast<const float*>(state.data), state.derived, context.pool()) != Error::kOk)
+      return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
+    if (state.open == nullptr) {
+      state.weight.reset();
+      state.engine->forget_layout();
+    }
+    return Error::kOk;
   }
-  if (state.weight.packed) return unpack_for_portable(context, state);
+  if (state.weight->packed) return unpack_for_portable(context, state);
   // The method's temporary memory was measured for the engine.
   if (kind != nullptr && !state.temp.allocate(Op::kPortableTemp(args, context.threads()))) {
     return context.fail(Error::kMemoryAllocationFailed, "there is no memory for its intermediate results");
@@ -226,11 +230,11 @@ Error fill(PrepareContext& context, const typename Op::Args& args, State& state)
 template <typename Op>
 Error prepare(PrepareContext& context, const typename Op::Args& args, void** out) {
   auto state = std::make_unique<State>();
-  if (!read_weight(args.weight, args.packing, Op::kRank, &state->weight)) {
+  if (!read_weight(args.weight, args.packing, Op::kRank, state->weight.get())) {
     return context.fail(Error::kInvalidProgram, kBadPacking);
   }
   BERTH_RETURN_IF_ERROR(fill<Op>(context, args, *state));
-  const bool needed = state->engine != nullptr || state->weight.packed || !state->temp.span().empty();
+  const bool needed = state->engine != nullptr || state->weight->packed || !state->temp.span().empty();
   if (needed) *out = state.release();
   return Error::kOk;
 }
@@ -259,12 +263,12 @@ void copy_residual(KernelContext& context, const Tensor& residual, Tensor& out) 
 
 template <typename Op>
 Error run_portable(KernelContext& context, const typename Op::Args& args, const State& state) {
-  if (!state.weight.packed) {
+  if (!state.weight->packed) {
     KernelContext own(state.temp.span(), context.pool(), context.devices(), context.user());
     const Error error = Op::kPortable(own, args);
     return error == Error::kOk ? error : context.fail(error, own.message());
   }
-  const DenseArguments<Op> dense(args, state.weight, state.weight.tensor->dtype(), const_cast<void*>(state.data));
+  const DenseArguments<Op> dense(args, *state.weight, state.weight->tensor->dtype(), const_cast<void*>(state.data));
   return Op::kPortable(context, dense.args());
 }
 
@@ -277,7 +281,7 @@ Error run_rare_sizes(KernelContext& context, const typename Op::Args& args, cons
   Buffer dense, temp;
   if (!dense.allocate(layout.numel() * size)) return Error::kMemoryAllocationFailed;
   unpack(layout, state.data, dense.floats(), size);
-  const DenseArguments<Op> with_dense(args, state.weight, state.engine->weight_type(), dense.floats());
+  const DenseArguments<Op> with_dense(args, *state.weight, state.engine->weight_type(), dense.floats());
   if (!temp.allocate(Op::kPortableTemp(with_dense.args(), context.threads()))) return Error::kMemoryAllocationFailed;
   KernelContext own(temp.span(), context.pool(), context.devices(), context.user());
   const Error error = Op::kPortable(own, with_dense.args());
@@ -293,9 +297,9 @@ Error take_sizes(KernelContext& context, const typename Op::Args& args, State& s
   *ready = same;
   if (same) return Error::kOk;
   open.input.rank = open.out.rank = 0;
-  BERTH_RETURN_IF_ERROR(Op::resize(context, args, state.weight));
+  BERTH_RETURN_IF_ERROR(Op::resize(context, args, *state.weight));
   typename Op::Spec spec;
-  const Fit fit = Op::read(args, state.weight, &spec);
+  const Fit fit = Op::read(args, *state.weight, &spec);
   if (fit == Fit::kWrong) return context.fail(Error::kInvalidArgument, "the sizes of its tensors do not fit");
   typename Op::Spec& last = open.of(spec);
   *ready = fit == Fit::kTaken;

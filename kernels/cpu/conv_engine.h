@@ -18,8 +18,10 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const char* name() const = 0;
-  /// The packing that it needs for the weight, with what it computes from it.
+  /// The packing that it needs for the weight, with what it computes from it. REQUIRES: forget_layout() was not called.
   virtual const WeightLayout& weight() const = 0;
+  /// Gives back what weight() takes: it is larger than much of what an engine needs for its runs.
+  virtual void forget_layout() {}
   /// The element type that it needs for it: f32, or what the call has.
   virtual DType weight_type() const { return DType::kF32; }
   /// Computes weight().derived_numel floats from the packed weight: in the compiler, for the file.
@@ -36,6 +38,19 @@ class Engine {
   virtual bool resize(const LinearSpec& /*spec*/) { return false; }
   /// `weight` has elements of weight_type().
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
+};
+
+/// An engine that has the packing on the heap.
+class PackedEngine : public Engine {
+ public:
+  const WeightLayout& weight() const override { return *layout_; }
+  void forget_layout() override { layout_.reset(); }
+
+ protected:
+  explicit PackedEngine(const WeightLayout& layout) : layout_(std::make_unique<const WeightLayout>(layout)) {}
+
+ private:
+  std::unique_ptr<const WeightLayout> layout_;
 };
 
 /// The kind of an engine, before it is created for an instruction; cheap to compute again.

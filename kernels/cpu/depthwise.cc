@@ -55,12 +55,11 @@ WeightLayout layout_of(const DepthwiseJob& job) {
   return l;
 }
 
-class DepthwiseEngine final : public Engine {
+class DepthwiseEngine final : public PackedEngine {
  public:
   explicit DepthwiseEngine(const DepthwiseJob& job)
-      : job_(job), functions_(depthwise_functions()), layout_(layout_of(job)) {}
+      : PackedEngine(layout_of(job)), job_(job), functions_(depthwise_functions()) {}
   const char* name() const override { return "depthwise"; }
-  const WeightLayout& weight() const override { return layout_; }
 
   bool resize(const ConvSpec& spec) override {
     if (!spec.channels_last()) return false;
@@ -102,7 +101,6 @@ class DepthwiseEngine final : public Engine {
 
   DepthwiseJob job_;
   DepthwiseFunctions functions_;
-  WeightLayout layout_;
 };
 
 class DepthwiseKind final : public EngineKind {

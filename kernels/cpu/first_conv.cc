@@ -126,13 +126,12 @@ void widen(FirstConvJob* job, float* to) {
   job->image_step = job->runs * job->run_step;
 }
 
-class FirstConvEngine final : public Engine {
+class FirstConvEngine final : public PackedEngine {
  public:
   FirstConvEngine(const FirstConvJob& job, const FirstConvFunctions& functions)
-      : job_(job), functions_(functions), layout_(layout_of(job)) {}
+      : PackedEngine(layout_of(job)), job_(job), functions_(functions) {}
   // The word that program files have for it.
   const char* name() const override { return "stem"; }
-  const WeightLayout& weight() const override { return layout_; }
 
   bool resize(const ConvSpec& spec) override {
     const bool planes = job_.runs > 1;
@@ -165,7 +164,6 @@ class FirstConvEngine final : public Engine {
  private:
   FirstConvJob job_;
   FirstConvFunctions functions_;
-  WeightLayout layout_;
 };
 
 class FirstConvKind final : public EngineKind {

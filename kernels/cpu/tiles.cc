@@ -9,6 +9,7 @@
 #include "kernels/cpu/first_conv.h"
 #include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/tiles_transposed.h"
+#include "kernels/cpu/zeros.h"
 
 namespace berth::cpu {
 namespace {
@@ -53,19 +54,22 @@ void set_sizes(const ConvSpec& spec, TileJob* job) {
   }
 }
 
-class TileEngine final : public Engine {
+// Of a weight of these elements.
+TileFunctions functions_for(DType type) { return type == DType::kF16 ? half_functions() : tile_functions(); }
+
+class TileEngine final : public PackedEngine {
  public:
   TileEngine(const TileJob& job, const TileFunctions& functions, const WeightLayout& layout, DType type)
-      : job_(job),
-        functions_(functions),
-        layout_(layout),
+      : PackedEngine(layout),
+        job_(job),
+        run_tiles_(functions.run),
         type_(type),
+        weight_numel_(layout.packed_numel()),
         zeros_(std::max(job.kernel[1] * job.depth, 2 * functions.lanes)) {
     job_.zeros = zeros_.data();
     set_block();
   }
   const char* name() const override { return type_ == DType::kF16 ? "f16 tiles" : "tiles"; }
-  const WeightLayout& weight() const override { return layout_; }
   DType weight_type() const override { return type_; }
 
   bool resize(const ConvSpec& spec) override {
@@ -91,7 +95,7 @@ class TileEngine final : public Engine {
 
  private:
   bool cut_again() {
-    cut_panels_into_tiles(functions_, &job_);
+    cut_panels_into_tiles(functions_for(type_), &job_);
     set_strides(&job_);
     set_block();
     return true;
@@ -100,7 +104,7 @@ class TileEngine final : public Engine {
   // Where there is more input than weight, some strips with all panels after each other; else one panel with all.
   void set_block() {
     const int64_t strips = job_.strips();
-    const bool all_weights = layout_.packed_numel() < job_.batch * job_.in[0] * job_.in[1] * job_.in_channels();
+    const bool all_weights = weight_numel_ < job_.batch * job_.in[0] * job_.in[1] * job_.in_channels();
     block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job_.pixels(), 1, strips) : strips;
     job_.look_ahead = !all_weights;
   }
@@ -114,17 +118,17 @@ class TileEngine final : public Engine {
       const int64_t panel = (begin - first * panels) / count;
       const int64_t strip = (begin - first * panels) % count;
       const int64_t taken = std::min(count - strip, end - begin);
-      functions_.run(job_, panel, first + strip, first + strip + taken);
+      run_tiles_(job_, panel, first + strip, first + strip + taken);
       begin += taken;
     }
   }
 
   TileJob job_;
-  TileFunctions functions_;
-  WeightLayout layout_;
+  decltype(TileFunctions::run) run_tiles_;
   DType type_;
+  int64_t weight_numel_;
   int64_t block_ = 1;
-  std::vector<float> zeros_;
+  Zeros zeros_;
 };
 
 class TileKind final : public EngineKind {
@@ -146,7 +150,7 @@ class TileKind final : public EngineKind {
 // The strides are those of the dense weight.
 std::unique_ptr<EngineKind> kind_of(TileJob& job, bool open, int64_t column_from, int64_t depth_from,
                                     DType type = DType::kF32) {
-  const TileFunctions functions = type == DType::kF16 ? half_functions() : tile_functions();
+  const TileFunctions functions = functions_for(type);
   if (functions.lanes == 0) return nullptr;
   open ? cut_open_into_tiles(functions, &job) : cut_into_tiles(functions, &job);
   set_strides(&job);

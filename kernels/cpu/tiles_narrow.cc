@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/math.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -95,13 +96,13 @@ struct Rounded {
   }
 };
 
-class PairEngine final : public Engine {
+class PairEngine final : public PackedEngine {
  public:
   PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded,
              int threads)
-      : job_(job),
+      : PackedEngine(layout),
+        job_(job),
         functions_(functions),
-        layout_(layout),
         rounded_(rounded),
         most_(rounded.all()),
         threads_(threads),
@@ -110,7 +111,6 @@ class PairEngine final : public Engine {
     job_.tiles.look_ahead = rounded.slots == 0;
   }
   const char* name() const override { return "bf16 tiles"; }
-  const WeightLayout& weight() const override { return layout_; }
   DType weight_type() const override { return DType::kBF16; }
 
   bool resize(const LinearSpec& spec) override {
@@ -211,12 +211,11 @@ class PairEngine final : public Engine {
 
   PairJob job_;
   PairFunctions functions_;
-  WeightLayout layout_;
   Rounded rounded_;
   int64_t most_;  // floats of temporary memory
   int threads_;
   const float* input_ = nullptr;
-  std::vector<float> zeros_;
+  Zeros zeros_;
 };
 
 class PairKind final : public EngineKind {

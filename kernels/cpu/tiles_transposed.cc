@@ -6,6 +6,7 @@
 
 #include "base/math.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/zeros.h"
 
 namespace berth::cpu {
 namespace {
@@ -140,19 +141,18 @@ WeightLayout layout_of(const ConvSpec& s, const TileJob& job) {
   return l;
 }
 
-class TransposedEngine final : public Engine {
+class TransposedEngine final : public PackedEngine {
  public:
   TransposedEngine(const std::vector<Part>& parts, const TileFunctions& functions, const WeightLayout& layout,
                    double work)
-      : parts_(parts),
+      : PackedEngine(layout),
+        parts_(parts),
         functions_(functions),
-        layout_(layout),
         work_(work),
         zeros_(std::max(parts[0].job.depth, 2 * functions.lanes)) {
     count_lines();
   }
   const char* name() const override { return "tiles"; }
-  const WeightLayout& weight() const override { return layout_; }
 
   bool resize(const ConvSpec& spec) override {
     // A phase without positions in the largest sizes has no part.
@@ -195,9 +195,8 @@ class TransposedEngine final : public Engine {
 
   std::vector<Part> parts_;
   TileFunctions functions_;
-  WeightLayout layout_;
   double work_;
-  std::vector<float> zeros_;
+  Zeros zeros_;
   int64_t lines_ = 0;
 };
 

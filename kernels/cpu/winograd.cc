@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "kernels/cpu/huge_page_buffer.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/zeros.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -52,6 +53,16 @@ WeightLayout panel_layout(const WinogradJob& job) {
   return l;
 }
 
+int64_t weight_floats(const WinogradJob& job) { return job.panels * job.depth * job.panel_columns; }
+
+// With the transformed weight behind it.
+WeightLayout layout_of(const WinogradJob& job, const WinogradFunctions& functions) {
+  WeightLayout layout = panel_layout(job);
+  layout.derived = functions.tile == 2 ? Derived::kWinograd2 : Derived::kWinograd4;
+  layout.derived_numel = functions.positions * weight_floats(job);
+  return layout;
+}
+
 // How the work is shared out: blocks of tiles, and groups of panels where the blocks are few.
 struct Shares {
   int64_t blocks, groups;
@@ -88,21 +99,18 @@ void cut_tiles(const WinogradFunctions& functions, int threads, WinogradJob* job
   job->block = ceil_div(tiles, blocks);
 }
 
-class WinogradEngine final : public Engine {
+class WinogradEngine final : public PackedEngine {
  public:
   WinogradEngine(const WinogradJob& job, const WinogradFunctions& functions, int slots, std::unique_ptr<Engine> direct)
-      : job_(job),
+      : PackedEngine(layout_of(job, functions)),
+        job_(job),
         functions_(functions),
         slots_(slots),
-        layout_(panel_layout(job)),
         zeros_(job.depth_row),
         direct_(std::move(direct)) {
     job_.zeros = zeros_.data();
-    layout_.derived = functions_.tile == 2 ? Derived::kWinograd2 : Derived::kWinograd4;
-    layout_.derived_numel = functions_.positions * weight_floats();
   }
   const char* name() const override { return "winograd"; }
-  const WeightLayout& weight() const override { return layout_; }
 
   bool resize(const ConvSpec& spec) override {
     if (!spec.channels_last()) return false;
@@ -117,12 +125,13 @@ class WinogradEngine final : public Engine {
 
   Error take_weight(const float* weight, const float* derived, ThreadPool* pool) override {
     if (derived == nullptr) {
-      if (!transformed_.allocate(layout_.derived_numel)) return Error::kMemoryAllocationFailed;
+      if (!transformed_.allocate(this->weight().derived_numel)) return Error::kMemoryAllocationFailed;
       transform(weight, transformed_.data(), pool);
     }
     job_.transformed = derived != nullptr ? derived : transformed_.data();
     // It is read again for results that are not finite, only.
-    MappedFile::release_memory({reinterpret_cast<const uint8_t*>(weight), layout_.packed_numel() * sizeof(float)});
+    MappedFile::release_memory(
+        {reinterpret_cast<const uint8_t*>(weight), this->weight().packed_numel() * sizeof(float)});
     return Error::kOk;
   }
 
@@ -149,12 +158,11 @@ class WinogradEngine final : public Engine {
 
  private:
   // Of one tap, or one position.
-  int64_t weight_floats() const { return job_.panels * job_.depth * job_.panel_columns; }
 
   void transform(const float* weight, float* transformed, ThreadPool* pool) {
     job_.weight = weight;
     KernelContext context({}, pool);
-    context.parallel_for(weight_floats() / functions_.lanes, kRegistersOfAShare, [&](int64_t begin, int64_t end) {
+    context.parallel_for(weight_floats(job_) / functions_.lanes, kRegistersOfAShare, [&](int64_t begin, int64_t end) {
       functions_.transform_weight(job_, begin, end, transformed);
     });
   }
@@ -162,8 +170,7 @@ class WinogradEngine final : public Engine {
   WinogradJob job_;
   WinogradFunctions functions_;
   int slots_;
-  WeightLayout layout_;
-  std::vector<float> zeros_;
+  Zeros zeros_;
   HugePageBuffer transformed_;
   std::unique_ptr<Engine> direct_;  // for sizes of few pixels, from the same panels; null where there are none
   bool directly_ = false;
