@@ -112,7 +112,7 @@ void import_generic(NodeContext& n, const ir::Operator& named) {
   std::vector<ValueId> results = n.ops(*row, std::move(args));
   if (!n.ok()) return;
   // One's own that changes its arguments gives them as results, which a file written before run_decompositions({}) has
-  // not: the change would be lost.
+  // not: the change would be lost. After it the call is functionalised, with all results.
   if (row->own != nullptr && results.size() > n.output_count()) {
     return n.unsupported("its " + std::to_string(results.size()) + " results are " + std::to_string(n.output_count()) +
                          " in the file; export a model with operators that change their arguments after "

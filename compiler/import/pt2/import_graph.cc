@@ -20,6 +20,11 @@ struct Missing {
   std::vector<std::string> names;
 };
 
+bool is_own(const std::string& target, const ir::OperatorSet* own) {
+  const ir::Operator* row = find_importer(target, own).row;
+  return row != nullptr && row->own != nullptr;
+}
+
 void find_missing(const Graph& graph, const ir::OperatorSet* own, std::map<std::string, Missing>& missing) {
   for (const Node& node : graph.nodes) {
     for (const NamedArgument& input : node.inputs) {
@@ -27,7 +32,7 @@ void find_missing(const Graph& graph, const ir::OperatorSet* own, std::map<std::
     }
     const std::string_view higher = higher_order_name(node);
     const std::string* inner = functionalized_target(node);
-    if (inner != nullptr ? !written_arguments(*inner).empty()
+    if (inner != nullptr ? !written_arguments(*inner).empty() || is_own(*inner, own)
         : higher.empty() ? find_importer(node.target, own).found()
                          : has_higher_order(higher)) {
       continue;
