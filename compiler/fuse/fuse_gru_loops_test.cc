@@ -16,7 +16,7 @@ constexpr const char* kLoop = R"(
   $before
   %hl: f32[$batch,2], %all: f32[s,$batch,2] = berth::scan(s, [%h], [$scanned]) {
     (%h0: f32[$batch,2], %r: f32[$batch,6])
-    %p: f32[$batch,6] = aten::addmm(%c, %h0, %w, 1, 1)
+    %p: f32[$batch,6] = aten::addmm(%c, $state, %w, 1, 1)
     %xg: f32[$batch,4], %xn: f32[$batch,2] = aten::split_with_sizes_copy(%r, [4, 2], 1)
     %hg: f32[$batch,4], %hn: f32[$batch,2] = aten::split_with_sizes_copy(%p, [4, 2], 1)
     %a: f32[$batch,4] = aten::add.Tensor(%xg, %hg, 1)
@@ -25,7 +25,7 @@ constexpr const char* kLoop = R"(
     %m: f32[$batch,2] = aten::mul.Tensor(%q, %hn)
     %an: f32[$batch,2] = aten::add.Tensor(%xn, %m, 1)
     %n: f32[$batch,2] = aten::tanh(%an)
-    %k: f32[$batch,2] = aten::mul.Tensor(%z, %h0)
+    %k: f32[$batch,2] = aten::mul.Tensor(%z, $state)
     %o: f32[$batch,2] = aten::rsub.Scalar(%z, 1, 1)
     %l: f32[$batch,2] = aten::mul.Tensor(%o, %n)
     %h1: f32[$batch,2] = aten::add.Tensor(%l, %k, 1)
@@ -39,6 +39,7 @@ struct Loop {
   bool reverse = false;
   const char* gives = "%h1, %h1";
   int least = 1;
+  const char* state = "%h0";
 };
 
 struct Result {
@@ -58,6 +59,7 @@ Result fused_loop(const Loop& loop) {
               {"before", loop.reverse ? turned : ""},
               {"scanned", loop.reverse ? "%v2" : "%v"},
               {"gives", loop.gives},
+              {"state", loop.state},
               {"behind", (loop.reverse ? back : std::string()) + "return %hl, " + (loop.reverse ? "%back" : "%all")}});
   const std::string signature = "%x0: f32[s," + batch + ",3], %h: f32[" + batch + ",2]";
   const std::string text = "symbol s in [" + std::to_string(loop.least) + ", 7]\n" +
@@ -109,6 +111,8 @@ TEST(FuseGruLoops, LoopsThatGiveOtherThingsStay) {
   EXPECT_TRUE(has(fused_loop({1, false, "%h1, %n"}), "berth::scan")) << "the candidates of all steps are given";
   EXPECT_TRUE(has(fused_loop({1, false, "%h0, %h1"}), "berth::scan")) << "the state stays as it was";
   EXPECT_TRUE(has(fused_loop({1, false, "%h1, %h1", 0}), "berth::scan")) << "there may be no step";
+  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %h1", 1, "%h"}), "berth::scan"))
+      << "each step begins with the first state";
 }
 
 }  // namespace

@@ -62,7 +62,14 @@ Fused fused_gru(const Steps& steps) {
         filled(steps.step,
                {{"t", std::to_string(t)}, {"next", std::to_string(t + 1)}, {"row", steps.rows[t]}, {"batch", batch}});
   }
-  return fused(with_constants({{"b", {6}}, {"u", {3, 6}}, {"c", {6}}, {"w", {2, 6}}, {"wg", {2, 4}}, {"wn", {2, 2}}},
+  return fused(with_constants({{"b", {6}},
+                               {"u", {3, 6}},
+                               {"c", {6}},
+                               {"w", {2, 6}},
+                               {"w0", {2, 6}},
+                               {"w1", {2, 6}},
+                               {"wg", {2, 4}},
+                               {"wn", {2, 2}}},
                               "%x: f32[" + rows + ",3], %h0: f32[" + batch + ",2]", body + steps.end));
 }
 
@@ -91,9 +98,47 @@ TEST(FuseGru, StepsWhoseRowsDoNotFollowEachOtherStayApart) {
       << twice.text;
 }
 
+int count_of(const Fused& fused, const std::string& name) {
+  int count = 0;
+  const std::string all = fused.operators() + " ";
+  for (size_t at = all.find(name + " "); at != std::string::npos; at = all.find(name + " ", at + 1)) ++count;
+  return count;
+}
+
+TEST(FuseGru, StepsThatTurnBackStayApart) {
+  const Fused back = fused_gru({kTorchStep, {"0", "1", "0"}, "return %h3"});
+  EXPECT_EQ(count_of(back, "berth::gru"), 2) << back.text;
+}
+
+TEST(FuseGru, StepsOfOtherInputsStayApart) {
+  const std::string own =
+      replaced(replaced(kTorchStep, "%s$t", "%v$t: f32[2,$batch,6] = aten::add.Scalar(%v, $t, 1)\n %s$t"),
+               "select_copy.int(%v,", "select_copy.int(%v$t,");
+  const Fused fused = fused_gru({own});
+  EXPECT_EQ(count_of(fused, "berth::gru"), 2) << fused.text;
+}
+
+TEST(FuseGru, StepsOfOtherWeightsStayApart) {
+  const Fused fused = fused_gru({replaced(kTorchStep, "%w, 1, 1)", "%w$t, 1, 1)")});
+  EXPECT_EQ(count_of(fused, "berth::gru"), 2) << fused.text;
+}
+
+TEST(FuseGru, ARowThatIsTheSameForAllOfABatchIsStretchedNowhere) {
+  const std::string select = "%s$t: f32[$batch,6] = aten::select_copy.int(%v, 0, $row)";
+  std::string step = replaced(kTorchStep, select,
+                              "%q$t: f32[$batch,6] = aten::select_copy.int(%v, 0, $row)\n"
+                              "%s$t: f32[1,6] = aten::slice_copy.Tensor(%q$t, 0, 0, 1, 1)");
+  for (const char* gate : {"%xr$t", "%xz$t", "%xn$t"}) {
+    step = replaced(step, std::string(gate) + ": f32[$batch,2]", std::string(gate) + ": f32[1,2]");
+  }
+  const Fused fused = fused_gru({step, {"0", "1"}, "return %h2", 3});
+  EXPECT_EQ(count_of(fused, "berth::gru"), 0) << fused.text;
+}
+
 TEST(FuseGru, AStepThatIsNearlyOneIsNone) {
-  const auto stays = [](const std::string& step, const std::string& from, const std::string& to) {
-    const Fused fused = fused_gru({replaced(step, from, to), {"0", "1"}, "return %h2"});
+  const auto stays = [](const std::string& step, const std::string& from, const std::string& to,
+                        const std::string& also = "", const std::string& with = "") {
+    const Fused fused = fused_gru({replaced(replaced(step, from, to), also, with), {"0", "1"}, "return %h2"});
     EXPECT_EQ(fused.operators().find("berth::gru"), std::string::npos) << to << "\n" << fused.text;
   };
   // Update and reset gate are of the same columns.
@@ -105,6 +150,13 @@ TEST(FuseGru, AStepThatIsNearlyOneIsNone) {
   stays(kTorchStep, "aten::sub.Tensor(%h$t, %n$t, 1)", "aten::sub.Tensor(%n$t, %h$t, 1)");
   stays(kTorchStep, "aten::sub.Tensor(%h$t, %n$t, 1)", "aten::sub.Tensor(%h$t, %n$t, 2)");
   stays(kTorchStep, "%n$t: f32[$batch,2] = aten::tanh", "%n$t: f32[$batch,2] = aten::sigmoid");
+  stays(kTorchStep, "%z$t: f32[$batch,2] = aten::sigmoid", "%z$t: f32[$batch,2] = aten::tanh");
+  stays(kTorchStep, "%r$t: f32[$batch,2] = aten::sigmoid", "%r$t: f32[$batch,2] = aten::tanh");
+  stays(kOnnxStep, "aten::sigmoid", "aten::tanh");
+  // The input's part of another gate.
+  stays(kTorchStep, "aten::add.Tensor(%xn$t, %m$t, 1)", "aten::add.Tensor(%xz$t, %m$t, 1)");
+  stays(kOnnxStep, "%a$t:", "%y$t: f32[$batch,2] = aten::slice_copy.Tensor(%s$t, 1, 2, 4, 1)\n %a$t:", "addmm(%xn$t",
+        "addmm(%y$t");
   stays(kOnnxStep, "aten::rsub.Scalar(%z$t, 1, 1)", "aten::rsub.Scalar(%r$t, 1, 1)");
   stays(kOnnxStep, "aten::rsub.Scalar(%z$t, 1, 1)", "aten::rsub.Scalar(%z$t, 2, 1)");
   stays(kOnnxStep, "aten::mul.Tensor(%r$t, %h$t)", "aten::mul.Tensor(%r$t, %z$t)");
