@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,5 +42,13 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
 
 /// `x` sampled along `axis`: rows picked by constant indices, weighted by constants, and added.
 ValueId sampled(Lowering& n, ValueId x, int axis, const ResizeTaps& taps, double extrapolation = 0);
+
+/// The same where the size of `axis`, or `out`, is open: by every rule but tf_crop_and_resize, without antialiasing.
+/// `scale` is what the model says, if it does, or out / in.
+ValueId sampled_open(Lowering& n, ValueId x, int axis, const ResizeRule& rule, Dim out, std::optional<double> scale);
+
+/// `in` times `scale`, rounded down as floats or doubles give it; fails if no quotient of whole numbers is that at all
+/// sizes of `in`.
+std::optional<Dim> scaled_size(Lowering& n, Dim in, double scale, bool in_floats);
 
 }  // namespace berth::lowering

@@ -73,8 +73,13 @@ TEST(OpenSizes, PicturesGrowToSizesThatAreComputed) {
 }
 
 TEST(OpenSizes, PicturesGrowAndShrinkByScales) {
-  for (const auto& [high, wide] :
-       {std::pair<float, float>{2, 3}, {1.5f, 0.5f}, {0.75f, 1}, {1.25f, 2.5f}, {3.5f, 1.75f}, {2.25f, 2}}) {
+  for (const auto& [high, wide] : {std::pair<float, float>{2, 3},
+                                   {1.5f, 0.5f},
+                                   {0.75f, 1},
+                                   {1.25f, 2.5f},
+                                   {3.5f, 1.75f},
+                                   {2.25f, 2},
+                                   {1.3f, 0.7f}}) {
     for (const char* mode : {"nearest", "linear"}) {
       SCOPED_TRACE(mode + (" " + std::to_string(high)) + " " + std::to_string(wide));
       TestModel m(18);
@@ -85,21 +90,64 @@ TEST(OpenSizes, PicturesGrowAndShrinkByScales) {
           .set("coordinate_transformation_mode", mode[0] == 'n' ? "asymmetric" : "half_pixel")
           .set("nearest_mode", "floor");
       m.output("y");
-      if (mode[0] == 'n' && (high == 1.25f || high == 2.25f)) {
-        // Two elements stay two, or become four: PyTorch takes each once or twice, and ONNX the first more often.
-        EXPECT_FALSE(m.import(shaped("1x2x2..9x2..9")).ok());
-        continue;
-      }
       expect_right_at_every_size(m, 1e-4f);
     }
   }
 }
 
-TEST(OpenSizes, OtherWaysToResizeAreRefusedByName) {
-  const auto cubic = resized("cubic", "half_pixel").import(shaped("1x2x2..9x2..9"));
-  ASSERT_FALSE(cubic.ok());
-  EXPECT_NE(cubic.error().message.find("nearest (asymmetric, floor) or linear"), std::string::npos)
-      << cubic.error().text();
+// Down to 3 * h / 2 and up to 7, one axis after the other, where no operator for pictures does it.
+TEST(OpenSizes, EveryWayToResizeHoldsAtEverySize) {
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (const char* coordinates : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                    "asymmetric", "tf_half_pixel_for_nn"}) {
+      for (const char* nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+        if (nearest[0] != 'f' && (mode[0] != 'n' || coordinates[0] == 't')) continue;
+        if (mode[0] != 'n' && coordinates[0] == 't') continue;
+        SCOPED_TRACE(std::string(mode) + " " + coordinates + " " + nearest);
+        TestModel m(18);
+        add_sizes(m);
+        m.ints("seven", {7});
+        m.ints("axes_front", {1, 2});
+        m.node("Mul", {"h", "three"}, {"h3"});
+        m.node("Div", {"h3", "two"}, {"tall"});
+        m.node("Concat", {"axes_front", "tall", "seven"}, {"sizes"}).set("axis", 0);
+        m.node("Resize", {"x", "", "", "sizes"}, {"y"})
+            .set("mode", mode)
+            .set("coordinate_transformation_mode", coordinates)
+            .set("nearest_mode", nearest)
+            .set("exclude_outside", mode[0] == 'c' ? 1 : 0);
+        m.output("y");
+        expect_right_at_every_size(m, 2e-4f);
+      }
+    }
+  }
+}
+
+TEST(OpenSizes, ResizingWithAntialiasingIsRefusedByName) {
+  TestModel m(18);
+  m.symbolic_input("x", {"1", "2", "height", "width"});
+  m.floats("scales", {4}, {1, 1, 0.5f, 0.5f});
+  m.node("Resize", {"x", "", "scales"}, {"y"}).set("mode", "cubic").set("antialias", 1);
+  m.output("y");
+  const auto smooth = m.import(shaped("1x2x2..9x2..9"));
+  ASSERT_FALSE(smooth.ok());
+  EXPECT_NE(smooth.error().message.find("antialiasing"), std::string::npos) << smooth.error().text();
+}
+
+// By 3 above, more than there is, and at the right up to a multiple of 4.
+TEST(OpenSizes, EndsRepeatAtEverySize) {
+  for (const char* mode : {"reflect", "edge", "wrap"}) {
+    SCOPED_TRACE(mode);
+    TestModel m(19);
+    add_sizes(m);
+    m.ints("before", {0, 0, 3, 0, 0, 0, -1});
+    m.node("Neg", {"w"}, {"fewer"});
+    m.node("Mod", {"fewer", "four"}, {"right"});
+    m.node("Concat", {"before", "right"}, {"pads"}).set("axis", 0);
+    m.node("Pad", {"x", "pads"}, {"y"}).set("mode", mode);
+    m.output("y");
+    expect_right_at_every_size(m);
+  }
 }
 
 TEST(OpenSizes, PicturesAreFilledUpToMultiples) {

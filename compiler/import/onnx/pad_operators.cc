@@ -1,6 +1,7 @@
 // Pad in all its modes.
 #include <algorithm>
 
+#include "compiler/import/lowering/padding.h"
 #include "compiler/import/onnx/operators.h"
 
 namespace berth::onnx {
@@ -73,34 +74,21 @@ ValueId pad_constant(NodeContext& n, ValueId x, const Padding& padding) {
   return pads_any ? n.op(OpId::constant_pad_nd_out, {x, pads, fill}) : x;
 }
 
-/// Which of `size` elements stands at `place`, which may lie outside, in a mode that repeats elements.
-int64_t source_of(int64_t place, int64_t size, const std::string& mode) {
-  const auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
-  if (mode == "edge") return std::min(std::max(place, int64_t{0}), size - 1);
-  if (mode == "wrap") return modulo(place, size);
-  if (size == 1) return 0;
-  const int64_t folded = modulo(place, 2 * (size - 1));
-  return std::min(folded, 2 * (size - 1) - folded);
-}
-
-ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, const std::string& mode) {
-  for (int axis = 0; axis < n.rank(x); ++axis) {
-    const int64_t begin = n.fixed(padding.begins[axis], "the padding with a dimension's own elements");
-    const int64_t end = n.fixed(padding.ends[axis], "the padding with a dimension's own elements");
-    if (begin == 0 && end == 0) continue;
-    const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
+ValueId pad_repeating(NodeContext& n, ValueId x, const Padding& padding, lowering::Ends ends) {
+  for (int axis = 0; axis < n.rank(x) && n.ok(); ++axis) {
     // What is taken away goes first, as in ONNX Runtime: the others repeat.
-    const int64_t first = std::max(-begin, int64_t{0});
-    const int64_t kept = size - first + std::min(end, int64_t{0});
-    const bool repeats = begin > 0 || end > 0;
-    if (n.ok() && (kept < 0 || (kept == 0 && repeats))) n.invalid("no element to repeat in " + n.type_text(x));
-    if (n.ok() && begin + size + end > (1 << 24)) n.unsupported("padding to more than 2^24 elements is not supported");
-    if (!n.ok()) return {};
-    std::vector<int64_t> indices;
-    for (int64_t place = std::min(-begin, int64_t{0}); place < kept + std::max(end, int64_t{0}); ++place) {
-      indices.push_back(first + source_of(place, kept, mode));
+    Dim begin = padding.begins[axis];
+    Dim end = padding.ends[axis];
+    const Dim first = begin.is_constant() && begin.value < 0 ? Dim(-begin.value) : Dim(0);
+    const Dim behind = end.is_constant() && end.value < 0 ? end : Dim(0);
+    if (first != Dim(0) || behind != Dim(0)) {
+      const Dim size = n.dim(x, axis);
+      if (size.is_constant() && size.value - first.value + behind.value < 0) n.invalid("fewer elements than go");
+      x = n.slice(x, axis, first, n.symbols().add(size, behind));
+      if (first != Dim(0)) begin = Dim(0);
+      if (behind != Dim(0)) end = Dim(0);
     }
-    x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
+    x = lowering::repeat_ends(n, x, axis, begin, end, ends);
   }
   return x;
 }
@@ -114,7 +102,9 @@ void import_pad(NodeContext& n) {
   if (mode != "reflect" && mode != "edge" && mode != "wrap") {
     return n.invalid("attribute 'mode' is \"" + mode + "\"; expected constant, reflect, edge or wrap");
   }
-  n.output(0, pad_repeating(n, x, padding, mode));
+  using lowering::Ends;
+  const Ends ends = mode == "reflect" ? Ends::kReflect : mode == "edge" ? Ends::kEdge : Ends::kWrap;
+  n.output(0, pad_repeating(n, x, padding, ends));
 }
 
 constexpr OperatorRow kPadRows[] = {

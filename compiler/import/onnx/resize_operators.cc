@@ -231,7 +231,39 @@ bool finds_nearest(double scale, int64_t least, int64_t most) {
   return true;
 }
 
-// Sizes that are symbols: only where PyTorch's operator takes the scales.
+// Axis by axis, where no operator for pictures does it.
+void import_open_axes(NodeContext& n, const Resize& resize, ValueId x) {
+  if (!resize.roi.empty() || resize.aspect != "stretch") {
+    return n.unsupported(
+        "sizes that are not fixed are resized without a region and without keep_aspect_ratio_policy; give the input a "
+        "fixed shape with --input-shape");
+  }
+  const DType type = n.dtype(x);
+  const bool widen = !is_floating(type) && resize.rule.mode != "nearest";
+  if (widen) x = n.cast(x, DType::kF32);
+  for (size_t i = 0; i < resize.axes.size() && n.ok(); ++i) {
+    const int axis = resize.axes[i];
+    const Dim in = n.dim(x, axis);
+    const auto scale = resize.scales.empty() ? std::optional<double>() : resize.scales[i];
+    if (scale == 1) continue;
+    const std::optional<Dim> out = scale.has_value()           ? lowering::scaled_size(n, in, *scale, true)
+                                   : resize.open_sizes.empty() ? Dim(resize.sizes[i])
+                                                               : resize.open_sizes[i];
+    if (!out.has_value()) return;
+    if (in == *out && !scale.has_value()) continue;
+    if (!in.is_constant() || !out->is_constant()) {
+      x = lowering::sampled_open(n, x, axis, resize.rule, *out, scale);
+      continue;
+    }
+    const double ratio = static_cast<double>(out->value) / static_cast<double>(in.value);
+    const auto taps = resize_taps(resize.rule, {in.value, out->value, scale.value_or(ratio)});
+    if (!taps.ok()) return n.fail(taps.error().code, taps.error().message);
+    x = lowering::sampled(n, x, axis, *taps);
+  }
+  n.output(0, widen ? n.cast(x, type) : x);
+}
+
+// Sizes that are symbols: PyTorch's operator where it takes the scales.
 void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
   const size_t count = resize.scales.size();
@@ -249,13 +281,7 @@ void import_symbolic(NodeContext& n, const Resize& resize, ValueId x) {
                        (rule.coordinates != "half_pixel" || rule.nearest.rfind("round", 0) == 0) &&
                        (rule.coordinates == "asymmetric" || rule.coordinates == "half_pixel");
   const bool linear = rule.mode == "linear" && rule.coordinates == "half_pixel" && !rule.exclude_outside;
-  if (!fits || !(nearest || linear)) {
-    return n.unsupported(
-        "sizes that are not fixed can only grow or shrink by halves, quarters and so on, by nearest (by whole factors, "
-        "or "
-        "asymmetric and floor) or half_pixel linear; "
-        "give the input a fixed shape with --input-shape");
-  }
+  if (!fits || !(nearest || linear)) return import_open_axes(n, resize, x);
   const ir::FloatList scales = {resize.scales[count - 2], resize.scales[count - 1]};
   n.output(0, nearest ? n.op(OpId::upsample_nearest2d_vec_out, {x, None(), scales})
                       : n.op(OpId::upsample_bilinear2d_vec_out, {x, None(), false, scales}));
@@ -276,8 +302,8 @@ void drop_kept_axes(NodeContext& n, Resize& resize) {
   take_fixed_sizes(resize);
 }
 
-// To sizes that are symbols, or from such: PyTorch's operators alone know what to do when the program runs. Their sums of
-// floats are those of the model that was exported; nearest elements may be another way of rounding off.
+// To sizes that are symbols, or from such: PyTorch's operators where they fit. Their sums of floats are those of the model
+// that was exported; nearest elements may be another way of rounding off.
 void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
   const int rank = n.rank(x);
@@ -299,11 +325,7 @@ void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
   const bool halves = rule.coordinates == "half_pixel" || rule.coordinates == "pytorch_half_pixel";
   const bool aligned = rule.coordinates == "align_corners";
   const bool linear = rule.mode == "linear" && (halves || aligned) && n.dtype(x) == DType::kF32;
-  if (!picture || !(nearest || linear)) {
-    return n.unsupported(
-        "sizes that are not fixed are supported for the last two axes, by nearest (asymmetric, floor) or linear "
-        "(half_pixel, align_corners) of f32; give the input a fixed shape with --input-shape");
-  }
+  if (!picture || !(nearest || linear)) return import_open_axes(n, resize, x);
   if (signal) x = n.view(x, {shape[0], shape[1], Dim(1), shape[2]});
   const ValueId y = nearest ? n.op(OpId::upsample_nearest2d_vec_out, {x, sizes, None()})
                             : n.op(OpId::upsample_bilinear2d_vec_out, {x, sizes, aligned, None()});

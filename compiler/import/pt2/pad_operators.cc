@@ -1,6 +1,7 @@
 // Paddings in all modes. Numbers come in pairs from the last dimension to the first; negative ones take away.
 #include <algorithm>
 
+#include "compiler/import/lowering/padding.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -31,48 +32,28 @@ ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& 
   return any ? n.op(OpId::constant_pad_nd_out, {x, pads, value}) : x;
 }
 
-enum class Mode { kReflect, kReplicate, kCircular };
-
-int64_t source_of(int64_t place, int64_t size, Mode mode) {
-  const auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
-  if (mode == Mode::kReplicate) return std::clamp<int64_t>(place, 0, size - 1);
-  if (mode == Mode::kCircular) return modulo(place, size);
-  if (size == 1) return 0;
-  const int64_t folded = modulo(place, 2 * (size - 1));
-  return std::min(folded, 2 * (size - 1) - folded);
-}
+using lowering::Ends;
 
 // The operators with rows of their own take two dimensions before those that are padded at most.
-ValueId pad_by_operator(NodeContext& n, ValueId x, const std::vector<int64_t>& pads, Mode mode) {
+ValueId pad_by_operator(NodeContext& n, ValueId x, const DimList& pads, Ends ends) {
   constexpr OpId kReflect[] = {OpId::reflection_pad1d_out, OpId::reflection_pad2d_out, OpId::reflection_pad3d_out};
   constexpr OpId kReplicate[] = {OpId::replication_pad1d_out, OpId::replication_pad2d_out, OpId::replication_pad3d_out};
   const size_t rank = pads.size() / 2;
-  const bool alike = std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p >= 0; });
+  const bool alike = std::all_of(pads.begin(), pads.end(), [](Dim p) { return p.is_constant() && p.value >= 0; });
   const int dims = n.rank(x);
-  if (mode == Mode::kCircular || rank < 1 || rank > 3 || !alike) return {};
+  if (ends == Ends::kWrap || rank < 1 || rank > 3 || !alike) return {};
   if (dims != static_cast<int>(rank) + 1 && dims != static_cast<int>(rank) + 2) return {};
-  return n.op(mode == Mode::kReflect ? kReflect[rank - 1] : kReplicate[rank - 1], {x, ir::dims(pads)});
+  return n.op(ends == Ends::kReflect ? kReflect[rank - 1] : kReplicate[rank - 1], {x, pads});
 }
 
-ValueId pad_repeating(NodeContext& n, ValueId x, const std::vector<int64_t>& pads, Mode mode) {
+ValueId pad_repeating(NodeContext& n, ValueId x, const DimList& pads, Ends ends) {
   if (n.ok() && (pads.size() % 2 != 0 || pads.size() > 2 * static_cast<size_t>(n.rank(x)))) {
     n.invalid("the padding does not fit " + n.type_text(x));
   }
   if (!n.ok()) return {};
-  if (const ValueId y = pad_by_operator(n, x, pads, mode); y.valid()) return y;
+  if (const ValueId y = pad_by_operator(n, x, pads, ends); y.valid()) return y;
   for (size_t i = 0; i + 1 < pads.size() && n.ok(); i += 2) {
-    if (pads[i] == 0 && pads[i + 1] == 0) continue;
-    const int axis = n.rank(x) - 1 - static_cast<int>(i / 2);
-    const int64_t size = n.fixed(n.dim(x, axis), "the size of a dimension that is padded with its own elements");
-    constexpr int64_t kMaxSize = 1 << 24;
-    for (int64_t pad : {pads[i], pads[i + 1]}) {
-      if (pad < -kMaxSize || pad > kMaxSize) n.unsupported("padding this large");
-    }
-    if (n.ok() && (size < 1 || size > kMaxSize || pads[i] + size + pads[i + 1] < 0)) n.invalid("no element to repeat");
-    if (!n.ok()) return {};
-    std::vector<int64_t> indices;
-    for (int64_t at = -pads[i]; at < size + pads[i + 1]; ++at) indices.push_back(source_of(at, size, mode));
-    x = n.op(OpId::index_select_out, {x, Dim(axis), n.ints(indices)});
+    x = lowering::repeat_ends(n, x, n.rank(x) - 1 - static_cast<int>(i / 2), pads[i], pads[i + 1], ends);
   }
   return x;
 }
@@ -84,19 +65,19 @@ void import_constant_pad(NodeContext& n) {
 void import_pad(NodeContext& n) {
   const std::string mode = n.text("mode", "constant");
   if (mode == "constant") return import_constant_pad(n);
-  const Mode kind = mode == "reflect" ? Mode::kReflect : mode == "replicate" ? Mode::kReplicate : Mode::kCircular;
-  n.output(pad_repeating(n, n.tensor("self"), n.integers("pad"), kind));
+  const Ends ends = mode == "reflect" ? Ends::kReflect : mode == "replicate" ? Ends::kEdge : Ends::kWrap;
+  n.output(pad_repeating(n, n.tensor("self"), n.dims("pad"), ends));
 }
 
 template <int mode>
 void import_padding(NodeContext& n) {
   const char* name = n.argument("padding") != nullptr ? "padding" : "pad";
-  n.output(pad_repeating(n, n.tensor("self"), n.integers(name), static_cast<Mode>(mode)));
+  n.output(pad_repeating(n, n.tensor("self"), n.dims(name), static_cast<Ends>(mode)));
 }
 
-constexpr int kReflect = static_cast<int>(Mode::kReflect);
-constexpr int kReplicate = static_cast<int>(Mode::kReplicate);
-constexpr int kCircular = static_cast<int>(Mode::kCircular);
+constexpr int kReflect = static_cast<int>(Ends::kReflect);
+constexpr int kReplicate = static_cast<int>(Ends::kEdge);
+constexpr int kCircular = static_cast<int>(Ends::kWrap);
 
 constexpr OperatorRow kPadRows[] = {
     {"_pad_circular", import_padding<kCircular>},

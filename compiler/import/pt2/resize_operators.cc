@@ -55,6 +55,11 @@ ValueId by_operator(NodeContext& n, const Upsample& how, ValueId x, const DimLis
   const bool nearest = mode == "nearest" && std::string(how.nearest) == "floor";
   if (n.rank(x) != 4 || how.antialias || (!nearest && mode != "linear") || !is_floating(n.dtype(x))) return {};
   const bool by_scales = !scales.empty();
+  // Of open sizes the operator knows the products with halves, quarters and so on, and their parts.
+  const auto known = [](double scale) {
+    return scale * 1024 == std::floor(scale * 1024) || 1 / scale == std::floor(1 / scale);
+  };
+  if (sizes.empty() && !std::all_of(scales.begin(), scales.end(), known)) return {};
   const IrArgument size = by_scales ? IrArgument(None()) : IrArgument(sizes);
   const IrArgument scale = by_scales ? IrArgument(ir::FloatList(scales)) : IrArgument(None());
   if (by_scales && !sizes.empty()) {
@@ -82,10 +87,17 @@ ValueId by_axis(NodeContext& n, const Upsample& how, ValueId x, const DimList& s
   rule.coordinates = corners ? "align_corners" : floor ? "asymmetric" : "half_pixel";
   for (size_t i = 0; i < sizes.size() && n.ok(); ++i) {
     const int axis = static_cast<int>(i) + 2;
+    const Dim in = n.dim(x, axis);
+    if (!in.is_constant() || !sizes[i].is_constant()) {
+      const bool by_scale = !scales.empty() && !corners;
+      const auto scale = by_scale ? std::optional<double>(scales[i]) : std::nullopt;
+      if (in != sizes[i] || by_scale) x = lowering::sampled_open(n, x, axis, rule, sizes[i], scale);
+      continue;
+    }
     lowering::ResizeAxis a;
-    a.in = n.fixed(n.dim(x, axis), "a size that is resampled");
-    a.out = n.fixed(sizes[i], "a size that is resampled to");
-    if (!n.ok() || a.in < 1) return {};
+    a.in = in.value;
+    a.out = sizes[i].value;
+    if (a.in < 1) return {};
     a.scale = static_cast<double>(a.out) / static_cast<double>(a.in);
     if (!scales.empty() && !corners) a.scale = scales[i];
     if (a.in == a.out && (corners || a.scale == 1)) continue;
@@ -104,13 +116,16 @@ void upsample(NodeContext& n, const Upsample& how, size_t rank) {
   if (n.ok() && n.rank(x) != static_cast<int>(rank) + 2)
     return n.invalid("needs [N, C, spatial…], found " + n.type_text(x));
   const std::vector<double> scales = read_scales(n, rank);
-  const DimList sizes = read_sizes(n, x, scales, rank);
+  DimList sizes = read_sizes(n, x, scales, rank);
   const bool corners = n.truth("align_corners", false);
   if (!n.ok()) return;
   const ValueId y = by_operator(n, how, x, sizes, scales, corners);
   if (y.valid() || !n.ok()) return n.output(y);
-  if (sizes.empty())
-    return n.unsupported("sizes that change can only be resampled by nearest and bilinear in pictures");
+  for (size_t i = 0; i < rank && sizes.size() < rank; ++i) {
+    const auto size = lowering::scaled_size(n, n.dim(x, static_cast<int>(i) + 2), scales[i], false);
+    if (!size.has_value()) return;
+    sizes.push_back(*size);
+  }
   n.output(by_axis(n, how, x, sizes, scales, corners));
 }
 

@@ -39,6 +39,34 @@ TEST(SymbolsPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
   EXPECT_EQ(numbers(run(*module, {floats({4, 3}, Floats(12, 1))})[0]), Floats({6, 6}));
 }
 
+// PyTorch's `F.interpolate(x, scale_factor=1.5, mode="nearest-exact")`.
+TEST(SymbolsPt2, SizesThatChangeAreResampledByScales) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {1, 1, kS});
+  p.node("aten._upsample_nearest_exact1d.vec",
+         {{"input", tensor("x")}, {"output_size", nothing()}, {"scale_factors", {{"as_floats", {1.5}}}}}, "y",
+         {1, 1, kS});
+  p.output("y");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(numbers(run(*module, {floats({1, 1, 2}, {1, 2})})[0]), Floats({1, 2, 2}));
+  EXPECT_EQ(numbers(run(*module, {floats({1, 1, 4}, {1, 2, 3, 4})})[0]), Floats({1, 2, 2, 3, 4, 4}));
+}
+
+// PyTorch's `F.pad(x, (2, 1), mode="circular")`.
+TEST(SymbolsPt2, SizesThatChangeArePaddedWithTheirOwnElements) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {1, 1, kS});
+  p.node("aten.pad.default", {{"self", tensor("x")}, {"pad", integers({2, 1})}, {"mode", text("circular")}}, "y",
+         {1, 1, kS});
+  p.output("y");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(numbers(run(*module, {floats({1, 1, 3}, {1, 2, 3})})[0]), Floats({2, 3, 1, 2, 3, 1}));
+}
+
 // Holds row 142.
 TEST(SymbolsPt2, OpenSymbolsNeedABound) {
   TestProgram p;
