@@ -1,6 +1,7 @@
 #include "compiler/ir/dim.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace berth::ir {
@@ -19,6 +20,46 @@ int64_t saturate(__int128 x) {
 int64_t floor_div(int64_t a, int64_t b) {
   const int64_t q = a / b;
   return q - ((a % b != 0) && ((a % b < 0) != (b < 0)));
+}
+
+// A number and symbols times numbers, all over one denominator.
+struct Sum {
+  __int128 number = 0;
+  std::map<SymbolId, __int128> factors;
+};
+
+// Adds `factor` times `dim`, or something below that: what is rounded down by k lies at most (k - 1) / k under the
+// quotient. False where numbers grow too large.
+bool collect(const Symbols& symbols, Dim dim, __int128 factor, Sum& sum) {
+  constexpr __int128 kMost = static_cast<__int128>(1) << 50;
+  if (factor > kMost || factor < -kMost) return false;
+  if (dim.is_constant()) {
+    sum.number += factor * dim.value;
+    return true;
+  }
+  const Symbol& s = symbols[dim.symbol];
+  const bool by_number = !s.a.is_constant() && s.b.is_constant();
+  if (s.kind == SymbolKind::kAdd) return collect(symbols, s.a, factor, sum) && collect(symbols, s.b, factor, sum);
+  if (s.kind == SymbolKind::kMul && by_number) return collect(symbols, s.a, factor * s.b.value, sum);
+  if (s.kind == SymbolKind::kFloorDiv && by_number && s.b.value > 0 && factor % s.b.value == 0) {
+    const __int128 part = factor / s.b.value;
+    if (factor > 0) sum.number -= part * (s.b.value - 1);
+    return collect(symbols, s.a, part, sum);
+  }
+  sum.factors[dim.symbol] += factor;
+  return true;
+}
+
+// A bound from below of (a + b) * sign in which what both share counts once: n - n / 2 is not negative.
+std::optional<int64_t> least_sum(const Symbols& symbols, Dim a, Dim b, int sign) {
+  constexpr int kMostTerms = 32;
+  constexpr int64_t kCommon = 5040 * 16;  // quotients by small numbers and by powers of two stay whole
+  Sum sum;
+  if (symbols.terms(a) + symbols.terms(b) > kMostTerms) return {};
+  if (!collect(symbols, a, sign * kCommon, sum) || !collect(symbols, b, sign * kCommon, sum)) return {};
+  __int128 least = sum.number;
+  for (const auto& [id, factor] : sum.factors) least += factor * (factor > 0 ? symbols[id].min : symbols[id].max);
+  return saturate(least > 0 ? (least + kCommon - 1) / kCommon : -(-least / kCommon));
 }
 
 }  // namespace
@@ -97,8 +138,13 @@ Dim Symbols::add(Dim a, Dim b) {
     const auto [y, d] = split(b, right);
     if (x == y) return mul(x, Dim(saturate(static_cast<__int128>(c) + d)));
   }
-  return computed(SymbolKind::kAdd, a, b, saturate(static_cast<__int128>(lower(a)) + lower(b)),
-                  saturate(static_cast<__int128>(upper(a)) + upper(b)));
+  int64_t least = saturate(static_cast<__int128>(lower(a)) + lower(b));
+  int64_t most = saturate(static_cast<__int128>(upper(a)) + upper(b));
+  if (!b.is_constant()) {
+    if (const auto found = least_sum(*this, a, b, 1)) least = std::max(least, *found);
+    if (const auto found = least_sum(*this, a, b, -1)) most = std::min(most, -*found);
+  }
+  return computed(SymbolKind::kAdd, a, b, least, most);
 }
 
 Dim Symbols::mul(Dim a, Dim b) {

@@ -53,6 +53,21 @@ TEST_F(DimTest, SizesSaturateInsteadOfOverflowing) {
   EXPECT_EQ(symbols_.upper(symbols_.mul(wide, wide)), huge);
 }
 
+// What stays when a part is taken away has the bounds of the sizes that there are, so that it may be a size again.
+TEST_F(DimTest, TheRestOfAPartHasItsOwnRange) {
+  const Dim half = symbols_.floor_div(n_, 2);
+  const Dim rest = symbols_.sub(n_, half);
+  EXPECT_EQ(symbols_.lower(rest), 1);
+  EXPECT_EQ(symbols_.upper(rest), 4);
+  const Dim odd = symbols_.sub(n_, symbols_.mul(half, 2));
+  EXPECT_EQ(symbols_.lower(odd), 0);
+  EXPECT_EQ(symbols_.upper(odd), 1);
+  // The last of three parts of which the others are rounded up: 5 is 2 + 2 + 1.
+  const Dim last = symbols_.sub(m_, symbols_.mul(symbols_.ceil_div(m_, 3), 2));
+  EXPECT_EQ(symbols_.lower(last), 0);
+  EXPECT_GE(symbols_.upper(last), 1);
+}
+
 TEST_F(DimTest, BadRangesAreRefused) {
   EXPECT_FALSE(symbols_.input("bad", 5, 4).ok());
   EXPECT_FALSE(symbols_.input("bad", -1, 4).ok());

@@ -165,6 +165,43 @@ TEST(OpenSizes, PicturesAreFilledUpToMultiples) {
   expect_right_at_every_size(m);
 }
 
+// A U-Net's way up: what was halved and doubled again lacks a line where the size was odd.
+TEST(OpenSizes, WhatRoundingTookIsFilledAgain) {
+  TestModel m(18);
+  add_sizes(m);
+  m.ints("none", {0, 0, 0, 0});
+  m.floats("scales", {4}, {1, 1, 2, 2});
+  m.node("MaxPool", {"x"}, {"half"})
+      .set("kernel_shape", std::vector<int64_t>{2, 2})
+      .set("strides", std::vector<int64_t>{2, 2});
+  m.node("Resize", {"half", "", "scales"}, {"twice"})
+      .set("mode", "nearest")
+      .set("coordinate_transformation_mode", "asymmetric")
+      .set("nearest_mode", "floor");
+  m.node("Shape", {"twice"}, {"shape2"});
+  m.node("Sub", {"shape", "shape2"}, {"lacks"});
+  m.node("Div", {"lacks", "two"}, {"before"});
+  m.node("Sub", {"lacks", "before"}, {"behind"});
+  m.node("Concat", {"before", "behind"}, {"pads"}).set("axis", 0);
+  m.node("Pad", {"twice", "pads"}, {"filled"});
+  m.node("Concat", {"x", "filled"}, {"y"}).set("axis", 1);
+  m.output("y");
+  expect_right_at_every_size(m);
+}
+
+TEST(OpenSizes, OpenSizesAreSplit) {
+  TestModel m(18);
+  add_sizes(m);
+  m.node("Split", {"x"}, {"a", "b"}).set("axis", 3).set("num_outputs", 2);
+  m.node("Div", {"h", "two"}, {"less"});
+  m.node("Sub", {"h", "less"}, {"more"});
+  m.node("Concat", {"more", "less"}, {"parts"}).set("axis", 0);
+  m.node("Split", {"a", "parts"}, {"c", "d"}).set("axis", 2);
+  m.node("Concat", {"d", "c"}, {"y"}).set("axis", 2);
+  m.output("y");
+  expect_right_at_every_size(m);
+}
+
 // Coordinates of pixels, as detectors make them.
 TEST(OpenSizes, RangesOfRealsCountSizes) {
   TestModel m(18);
