@@ -113,17 +113,13 @@ std::vector<float> counts_of(const Window& window, size_t axis, int64_t size, bo
   return counts;
 }
 
-/// The divisors of the averages, a constant [1, 1, spatial…] of f32.
+/// The divisors of the averages, a constant [1, 1, spatial…] of f32, for sizes that are numbers.
 ValueId divisors(Lowering& n, ValueId x, const Window& window, bool include_padding) {
   std::vector<float> all{1};
   ir::TensorType type;
   type.shape = {Dim(1), Dim(1)};
   for (size_t axis = 0; axis < window.rank(); ++axis) {
-    const int64_t size =
-        n.fixed(n.dim(x, static_cast<int>(axis) + 2), "the size of a dimension that is padded before averaging");
-    n.fixed(window.begins[axis], "padding");
-    n.fixed(window.ends[axis], "padding");
-    if (!n.ok()) return {};
+    const int64_t size = n.dim(x, static_cast<int>(axis) + 2).value;
     const int64_t work = window_count(window, axis, size) * window.kernel[axis];
     if (work < 0 || work > (1 << 24)) n.unsupported("a pooled dimension this large needs equal padding");
     if (!n.ok()) return {};
@@ -142,16 +138,42 @@ ValueId divisors(Lowering& n, ValueId x, const Window& window, bool include_padd
   return n.cast(n.constant(std::move(type), ir::Blob::owned(std::move(bytes))), n.dtype(x));
 }
 
+bool is_open(Lowering& n, ValueId x, const Window& window, size_t axis) {
+  const Dim size = n.dim(x, static_cast<int>(axis) + 2);
+  return !size.is_constant() || !window.begins[axis].is_constant() || !window.ends[axis].is_constant();
+}
+
+/// The same divisors where sizes are open: the sums over the windows of as many ones. `whole` is `window` without ceil.
+ValueId open_divisors(Lowering& n, ValueId x, const Window& window, Window whole, bool include_padding) {
+  DimList shape = n.shape(x);
+  std::fill_n(shape.begin(), 2, Dim(1));
+  ValueId ones = n.op(OpId::full_out, {shape, 1.0, number_of(n.dtype(x))});
+  if (include_padding) {
+    ones = pad_spatial(n, ones, window, 1);
+    whole.begins.assign(whole.rank(), Dim(0));
+    for (size_t i = 0; i < whole.rank(); ++i) whole.ends[i] = n.symbols().sub(whole.ends[i], window.ends[i]);
+  }
+  return sum_pool(n, ones, whole);
+}
+
 }  // namespace
 
 Window resolve_ceil(Lowering& n, ValueId x, Window window) {
   for (size_t i = 0; i < window.rank() && window.ceil; ++i) {
-    const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "a size that is pooled with ceil_mode");
-    const int64_t begin = n.fixed(window.begins[i], "padding");
-    n.fixed(window.ends[i], "padding");
-    if (!n.ok()) return window;
+    const int64_t stride = window.strides[i];
+    if (is_open(n, x, window, i)) {
+      // A stride less one of padding is enough for the last window, and what it does not need no other does.
+      if (n.symbols().upper(window.ends[i]) + stride > reach(window, i)) {
+        n.unsupported(
+            "with ceil_mode and sizes that are not fixed, padding and stride together may not exceed the "
+            "window; give the input a fixed shape with --input-shape");
+      }
+      window.ends[i] = n.symbols().add(window.ends[i], Dim(stride - 1));
+      continue;
+    }
+    const int64_t size = n.dim(x, static_cast<int>(i) + 2).value;
     const int64_t count = window_count(window, i, size);
-    const int64_t end = (count - 1) * window.strides[i] + reach(window, i) - size - begin;
+    const int64_t end = (count - 1) * stride + reach(window, i) - size - window.begins[i].value;
     window.ends[i] = Dim(std::max(end, int64_t{0}));
   }
   window.ceil = false;
@@ -191,7 +213,10 @@ ValueId average_pool(Lowering& n, ValueId x, const Window& window, bool include_
   double area = 1;
   for (int64_t k : window.kernel) area *= static_cast<double>(k);
   if (uniform && !window.ceil) return n.op(OpId::div_Scalar_out, {sums, area});
-  return n.op(OpId::div_out, {sums, divisors(n, x, window, include_padding)});
+  bool open = false;
+  for (size_t i = 0; i < window.rank(); ++i) open = open || is_open(n, x, window, i);
+  return n.op(OpId::div_out, {sums, open ? open_divisors(n, x, window, whole, include_padding)
+                                         : divisors(n, x, window, include_padding)});
 }
 
 ValueId sum_pool(Lowering& n, ValueId x, const Window& window) {

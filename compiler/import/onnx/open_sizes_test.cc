@@ -150,6 +150,40 @@ TEST(OpenSizes, EndsRepeatAtEverySize) {
   }
 }
 
+TEST(OpenSizes, WindowsAreCountedAndAveragedAtEverySize) {
+  struct Pool {
+    const char* type;
+    std::vector<int64_t> pads;
+    std::vector<int64_t> dilations;
+    int ceil, include;
+  };
+  const std::vector<Pool> pools = {
+      {"AveragePool", {0, 0, 1, 1}, {1, 1}, 0, 0}, {"AveragePool", {0, 0, 1, 1}, {1, 1}, 1, 0},
+      {"AveragePool", {0, 1, 1, 0}, {1, 1}, 1, 1}, {"AveragePool", {2, 2, 2, 2}, {2, 2}, 0, 0},
+      {"LpPool", {1, 1, 1, 1}, {1, 1}, 1, -1},     {"MaxPool", {1, 0, 0, 1}, {1, 1}, 1, -1},
+  };
+  for (const Pool& pool : pools) {
+    SCOPED_TRACE(pool.type + std::to_string(&pool - pools.data()));
+    TestModel m(22);
+    m.symbolic_input("x", {"1", "2", "height", "width"});
+    TestNode node = m.node(pool.type, {"x"}, {"y"});
+    node.set("kernel_shape", std::vector<int64_t>{3, 3}).set("strides", std::vector<int64_t>{2, 2});
+    node.set("pads", pool.pads).set("dilations", pool.dilations).set("ceil_mode", pool.ceil);
+    if (pool.include >= 0) node.set("count_include_pad", pool.include);
+    m.output("y");
+    expect_right_at_every_size(m, 1e-4f);
+  }
+}
+
+TEST(OpenSizes, PlacesOfTheLargestAreCountedInTheWholeTensor) {
+  TestModel m(18);
+  m.symbolic_input("x", {"1", "2", "height", "width"});
+  m.node("MaxPool", {"x"}, {"largest", "places"}).set("kernel_shape", std::vector<int64_t>{2, 2});
+  m.node("Cast", {"places"}, {"y"}).set("to", static_cast<int64_t>(ElementType::kFloat));
+  m.output("y");
+  expect_right_at_every_size(m);
+}
+
 TEST(OpenSizes, PicturesAreFilledUpToMultiples) {
   TestModel m(18);
   add_sizes(m);

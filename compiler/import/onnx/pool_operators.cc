@@ -8,7 +8,6 @@ namespace {
 
 // ATen counts places within one plane, ONNX in the whole tensor, and on request down the columns of each plane.
 ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x, bool down_columns) {
-  ir::Symbols& s = n.symbols();
   const Dim planes = n.product(n.shape(x), 0, 2);
   const Dim size = n.product(n.shape(x), 2, n.rank(x));
   const Dim i64(static_cast<int64_t>(DType::kI64));
@@ -18,7 +17,8 @@ ValueId whole_tensor_indices(NodeContext& n, ValueId indices, ValueId x, bool do
     const ValueId column = n.op(OpId::remainder_Scalar_out, {indices, width});
     indices = n.op(OpId::add_out, {n.op(OpId::mul_Scalar_out, {column, n.dim(x, 2)}), row});
   }
-  const ValueId starts = n.op(OpId::arange_start_out, {Dim(0), s.mul(planes, size), size, i64});
+  const ValueId plane = n.op(OpId::arange_start_out, {Dim(0), planes, Dim(1), i64});
+  const ValueId starts = n.op(OpId::mul_Scalar_out, {plane, size});
   std::vector<Dim> shape(n.rank(x), Dim(1));
   shape[0] = n.dim(x, 0);
   shape[1] = n.dim(x, 1);

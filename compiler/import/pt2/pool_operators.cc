@@ -156,9 +156,32 @@ bool as_window(NodeContext& n, const Pooled& p, const std::vector<Adaptive>& axe
   return true;
 }
 
+// Windows that depend on a size at run time: the operator for pictures knows them. False where there are none.
+bool average_open(NodeContext& n, const Pooled& p) {
+  DimList sizes = n.dims("output_size");
+  if (!n.ok() || p.rank > 2 || sizes.size() != p.rank) return false;
+  bool open = false;
+  for (size_t i = 0; i < p.rank; ++i) {
+    const Dim size = n.dim(p.x, static_cast<int>(i) + 2);
+    const bool fixed = size.is_constant() && sizes[i].is_constant();
+    open = open || (!fixed && sizes[i] != size && sizes[i] != Dim(1));
+  }
+  if (!open) return false;
+  std::vector<Dim> shape = n.shape(p.x);
+  ValueId x = p.x;
+  if (p.rank == 1) {
+    x = n.view(x, {shape[0], shape[1], Dim(1), shape[2]});
+    sizes.insert(sizes.begin(), Dim(1));
+  }
+  const ValueId y = n.op(OpId::adaptive_avg_pool2d_out, {x, sizes});
+  n.output(without_batch(n, p, p.rank == 1 ? n.view(y, {shape[0], shape[1], sizes[1]}) : y));
+  return true;
+}
+
 template <size_t rank>
 void import_adaptive_average(NodeContext& n) {
   const Pooled p = read_input(n, rank);
+  if (average_open(n, p)) return;
   const std::vector<Adaptive> axes = read_adaptive(n, p);
   Window window;
   if (!n.ok()) return;

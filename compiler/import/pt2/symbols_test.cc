@@ -54,6 +54,19 @@ TEST(SymbolsPt2, SizesThatChangeAreResampledByScales) {
   EXPECT_EQ(numbers(run(*module, {floats({1, 1, 4}, {1, 2, 3, 4})})[0]), Floats({1, 2, 2, 3, 4, 4}));
 }
 
+// PyTorch's `F.adaptive_avg_pool1d(x, 2)`: the windows of 3 share the middle.
+TEST(SymbolsPt2, SizesThatChangeArePooledAdaptively) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  p.input("x", {1, 1, kS});
+  p.node("aten.adaptive_avg_pool1d.default", {{"self", tensor("x")}, {"output_size", integers({2})}}, "y", {1, 1, 2});
+  p.output("y");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(numbers(run(*module, {floats({1, 1, 3}, {1, 2, 3})})[0]), Floats({1.5, 2.5}));
+  EXPECT_EQ(numbers(run(*module, {floats({1, 1, 4}, {1, 2, 3, 4})})[0]), Floats({1.5, 3.5}));
+}
+
 // PyTorch's `F.pad(x, (2, 1), mode="circular")`.
 TEST(SymbolsPt2, SizesThatChangeArePaddedWithTheirOwnElements) {
   TestProgram p;
