@@ -74,9 +74,11 @@ std::vector<Trim> read_trims(NodeContext& n, ValueId x, const std::vector<int64_
   for (size_t i = 0; i < count; ++i) {
     trims[i] = {pads[i], pads[count + i], extra[i]};
     if (wanted.empty() && !same) continue;
-    const int64_t size = n.fixed(n.dim(x, static_cast<int>(i) + 2), "the input's size");
-    const int64_t target = wanted.empty() ? size * strides[i] : wanted[i];
-    const int64_t total = strides[i] * (size - 1) + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - target;
+    // Of an input as large as the result over the stride, the windows reach this much further, whatever the size.
+    int64_t total = extra[i] + (kernel[i] - 1) * dilations[i] + 1 - strides[i];
+    if (!wanted.empty()) {
+      total += n.fixed(n.dim(x, static_cast<int>(i) + 2), "the input's size") * strides[i] - wanted[i];
+    }
     // A larger output than the windows reach grows at its end.
     trims[i].begin = total < 0 ? 0 : mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     trims[i].end = total - trims[i].begin;

@@ -184,6 +184,18 @@ TEST(OpenSizes, PlacesOfTheLargestAreCountedInTheWholeTensor) {
   expect_right_at_every_size(m);
 }
 
+// As Keras pads what its transposed convolutions give.
+TEST(OpenSizes, TransposedConvolutionsKeepTheirMultiple) {
+  for (const char* pad : {"SAME_UPPER", "SAME_LOWER"}) {
+    TestModel m(11);
+    m.symbolic_input("x", {"1", "2", "height", "width"});
+    m.floats("w", {2, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+    m.node("ConvTranspose", {"x", "w"}, {"y"}).set("strides", std::vector<int64_t>{2, 2}).set("auto_pad", pad);
+    m.output("y");
+    expect_right_at_every_size(m, 1e-3f);
+  }
+}
+
 TEST(OpenSizes, PicturesAreFilledUpToMultiples) {
   TestModel m(18);
   add_sizes(m);
