@@ -128,7 +128,7 @@ class ReuseRelations {
       if (!is_taken(plan, id)) continue;
       const memory::AliasCandidate& taken = model_.candidates.all[id];
       if (taken.is_sub_buffer) {
-        relations_.emplace_back(index_of(taken.value), index_of(taken.base), fb::RelationKind::VIEW);
+        add_part(taken.value, taken.base);
       } else {
         add_in_place(taken.node, taken.value, taken.base);
       }
@@ -143,6 +143,13 @@ class ReuseRelations {
   int32_t index_of(ir::ValueId value) const { return emitted_.value_of[value]; }
 
   bool lies_in(ir::ValueId value, memory::BufferId buffer) const { return aliases_.homes[value].is(buffer); }
+
+  /// `part` may be a view of what is written, and that is a part too: a judge of files asks what is written where.
+  void add_part(ir::ValueId part, ir::ValueId whole) {
+    for (; part.valid(); part = base_of(part)) {
+      if (index_of(part) >= 0) relations_.emplace_back(index_of(part), index_of(whole), fb::RelationKind::VIEW);
+    }
+  }
 
   /// `value` is computed by `node` in the bytes that `base` names: every argument that names them is its base in the
   /// file.
