@@ -1,5 +1,5 @@
 """Small modules for torch.export, by family; pt2_programs.py has those that are about whole programs, pt2_modules.py those
-that people bring, and edges.
+that people bring, and edges, pt2_whole_operators.py operators that export leaves whole.
 
 Each is a Case; tensors and weights come from seeded generators.
 A case is a function or a module, its arguments, and perhaps which sizes change (`dynamic`, as torch.export takes them;
@@ -428,8 +428,10 @@ def all_cases():
         from pt2_complex import complexes
         from pt2_modules import module_programs
         from pt2_programs import whole_programs
+        from pt2_whole_operators import whole_operators
         for family in (activations, pointwise, casts, layout, linear, convolutions, norms, reductions, indexing, creation,
-                       resizing, recurrent, attention, complexes, *whole_programs(), *module_programs()):
+                       resizing, recurrent, attention, complexes, *whole_programs(), *module_programs(),
+                       *whole_operators()):
             SEED.manual_seed(7)
             torch.manual_seed(7)
             family()

@@ -13,7 +13,30 @@ ValueList along(int axis, ValueId index) {
 
 int index_axis(NodeContext& n, ValueId x) { return n.axis(n.integer("dim", 0), n.rank(x)); }
 
-void import_index(NodeContext& n) { n.output(n.op(OpId::index_Tensor_out, {n.tensor("self"), n.tensors("indices")})); }
+/// Masks among `indices` as what they stand for: one list of places for each of their dimensions.
+ValueList without_masks(NodeContext& n, const ValueList& indices) {
+  ValueList all;
+  for (ValueId index : indices) {
+    if (!index.valid() || n.dtype(index) != DType::kBool) {
+      all.push_back(index);
+      continue;
+    }
+    const ValueId places = n.op(OpId::nonzero_out, {index});
+    for (int i = 0; i < n.rank(index); ++i) {
+      all.push_back(n.op(OpId::select_copy_int_out, {places, Dim(1), Dim(i)}));
+    }
+  }
+  return all;
+}
+
+// How many elements a mask picks only the data tell.
+void import_index(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  const ValueList indices = n.tensors("indices");
+  const bool one_mask = indices.size() == 1 && indices[0].valid() && n.dtype(indices[0]) == DType::kBool;
+  if (one_mask && n.rank(indices[0]) == n.rank(x)) return n.output(n.op(OpId::masked_select_out, {x, indices[0]}));
+  n.output(n.op(OpId::index_Tensor_out, {x, without_masks(n, indices)}));
+}
 
 void import_index_put(NodeContext& n) {
   const ValueId x = n.tensor("self");

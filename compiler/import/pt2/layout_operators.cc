@@ -281,6 +281,11 @@ void import_rot90(NodeContext& n) {
   n.output(x);
 }
 
+template <int axis>
+void import_flip_along(NodeContext& n) {
+  n.output(n.op(OpId::flip_out, {n.tensor("self"), DimList{Dim(axis)}}));
+}
+
 void import_at_least(NodeContext& n, int rank) {
   const ValueId x = n.tensor("self");
   if (rank == 3 && n.rank(x) == 2) return n.output(n.view(x, {n.dim(x, 0), n.dim(x, 1), Dim(1)}));
@@ -307,6 +312,8 @@ constexpr OperatorRow kLayoutRows[] = {
     {"concatenate", import_joined<OpId::cat_out>},
     {"expand_as", import_expand_as},
     {"flatten", import_flatten},
+    {"fliplr", import_flip_along<1>},
+    {"flipud", import_flip_along<0>},
     {"hstack", import_hstack},
     {"mH", import_transpose},
     {"mT", import_transpose},

@@ -14,12 +14,12 @@ const Table& all_operators() {
     Table table;
     for (OperatorTable family :
          {activation_operators(), attention_operators(), cache_operators(),      cast_operators(),
-          conv_operators(),       create_operators(),    cumulative_operators(), embedding_operators(),
-          frequency_operators(),  grouped_operators(),   index_operators(),      layout_operators(),
-          linear_operators(),     loss_operators(),      norm_operators(),       pad_operators(),
-          pointwise_operators(),  pool_operators(),      recurrent_operators(),  reduce_operators(),
-          resize_operators(),     split_operators(),     symbol_operators(),     torchao_operators(),
-          window_operators()}) {
+          conv_operators(),       create_operators(),    cumulative_operators(), distance_operators(),
+          embedding_operators(),  frequency_operators(), grouped_operators(),    index_operators(),
+          layout_operators(),     linear_operators(),    loss_operators(),       matrix_operators(),
+          norm_operators(),       pad_operators(),       pointwise_operators(),  pool_operators(),
+          recurrent_operators(),  reduce_operators(),    resize_operators(),     split_operators(),
+          symbol_operators(),     torchao_operators(),   vision_operators(),     window_operators()}) {
       for (const OperatorRow& row : family) table.emplace(row.name, row.import);
     }
     return table;

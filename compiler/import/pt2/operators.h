@@ -29,6 +29,7 @@ OperatorTable complex_operators();
 OperatorTable conv_operators();
 OperatorTable create_operators();
 OperatorTable cumulative_operators();
+OperatorTable distance_operators();
 OperatorTable embedding_operators();
 OperatorTable fourier_operators();
 OperatorTable frequency_operators();
@@ -37,6 +38,7 @@ OperatorTable index_operators();
 OperatorTable layout_operators();
 OperatorTable linear_operators();
 OperatorTable loss_operators();
+OperatorTable matrix_operators();
 OperatorTable norm_operators();
 OperatorTable pad_operators();
 OperatorTable pointwise_operators();
@@ -47,6 +49,7 @@ OperatorTable resize_operators();
 OperatorTable split_operators();
 OperatorTable symbol_operators();
 OperatorTable torchao_operators();
+OperatorTable vision_operators();
 OperatorTable window_operators();
 
 /// The importer of an operator: a function, or a row of format/operators.def. All null if it is not supported.

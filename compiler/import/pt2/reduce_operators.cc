@@ -3,18 +3,11 @@
 #include <cmath>
 
 #include "compiler/import/pt2/operators.h"
+#include "compiler/import/pt2/reduction.h"
 
 namespace berth::pt2 {
-namespace {
 
-/// The tensor, its dimensions counted from the front (all of them when none are named), whether they stay as 1.
-struct Reduction {
-  ValueId x;
-  DimList axes;
-  bool keep = false;
-};
-
-Reduction read(NodeContext& n) {
+Reduction read_reduction(NodeContext& n) {
   Reduction r;
   r.x = n.tensor("self");
   std::vector<int64_t> named = n.integers("dim");
@@ -29,25 +22,41 @@ Reduction read(NodeContext& n) {
   return r;
 }
 
-DType sum_type(DType type) { return is_floating(type) || is_complex(type) ? type : DType::kI64; }
-
 ValueId sum(NodeContext& n, const Reduction& r, ValueId x, DType type) {
   return n.op(OpId::sum_IntList_out, {x, r.axes, r.keep, number_of(type)});
 }
 
+ValueId norm(NodeContext& n, const Reduction& r, double p) {
+  const DType type = n.dtype(r.x);
+  const ValueId size = n.op(OpId::abs_out, {r.x});
+  if (std::isinf(p)) {
+    if (n.rank(r.x) == 0) return size;
+    return n.op(p > 0 ? OpId::amax_out : OpId::amin_out, {size, r.axes, r.keep});
+  }
+  if (p == 0) return sum(n, r, n.cast(n.op(OpId::ne_Scalar_out, {r.x, Dim(0)}), type), type);
+  if (p == 1) return sum(n, r, size, type);
+  if (p == 2) return n.op(OpId::sqrt_out, {sum(n, r, n.op(OpId::mul_out, {r.x, r.x}), type)});
+  const ValueId powers = n.op(OpId::pow_Tensor_Scalar_out, {size, p});
+  return n.op(OpId::pow_Tensor_Scalar_out, {sum(n, r, powers, type), 1 / p});
+}
+
+namespace {
+
+DType sum_type(DType type) { return is_floating(type) || is_complex(type) ? type : DType::kI64; }
+
 void import_sum(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.output(sum(n, r, r.x, n.dtype("dtype", sum_type(n.dtype(r.x)))));
 }
 
 void import_nansum(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   const ValueId x = n.op(OpId::masked_fill_Scalar_out, {r.x, n.op(OpId::isnan_out, {r.x}), 0.0});
   n.output(sum(n, r, x, n.dtype("dtype", n.dtype(x))));
 }
 
 void import_mean(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.output(n.op(OpId::mean_out, {r.x, r.axes, r.keep, number_of(n.dtype("dtype", n.dtype(r.x)))}));
 }
 
@@ -69,16 +78,16 @@ ValueId variance(NodeContext& n, const Reduction& r) {
   return n.op(OpId::var_correction_out, {r.x, r.axes, correction(n), r.keep});
 }
 
-void import_var(NodeContext& n) { n.output(variance(n, read(n))); }
-void import_std(NodeContext& n) { n.output(n.op(OpId::sqrt_out, {variance(n, read(n))})); }
+void import_var(NodeContext& n) { n.output(variance(n, read_reduction(n))); }
+void import_std(NodeContext& n) { n.output(n.op(OpId::sqrt_out, {variance(n, read_reduction(n))})); }
 
 void import_var_mean(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.outputs({variance(n, r), n.op(OpId::mean_out, {r.x, r.axes, r.keep})});
 }
 
 void import_std_mean(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.outputs({n.op(OpId::sqrt_out, {variance(n, r)}), n.op(OpId::mean_out, {r.x, r.axes, r.keep})});
 }
 
@@ -93,33 +102,33 @@ ValueId as_truth(NodeContext& n, ValueId x, ValueId truth) {
 }
 
 void import_any(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.output(as_truth(n, r.x, any(n, r, r.x)));
 }
 
 // All are true when none is false.
 void import_all(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   const ValueId none = any(n, r, n.op(OpId::logical_not_out, {r.x}));
   n.output(as_truth(n, r.x, n.op(OpId::logical_not_out, {none})));
 }
 
 template <OpId id>
 void import_extreme(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   if (n.rank(r.x) == 0) return n.output(r.x);
   n.output(n.op(id, {r.x, r.axes, r.keep}));
 }
 
 void import_aminmax(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   if (n.rank(r.x) == 0) return n.outputs({r.x, r.x});
   n.outputs({n.op(OpId::amin_out, {r.x, r.axes, r.keep}), n.op(OpId::amax_out, {r.x, r.axes, r.keep})});
 }
 
 // The largest is taken out first, so that e^x does not overflow; when it is infinite there is nothing to take.
 void import_logsumexp(NodeContext& n) {
-  Reduction r = read(n);
+  Reduction r = read_reduction(n);
   const bool keep = r.keep;
   const ValueId x = n.cast(r.x, is_floating(n.dtype(r.x)) ? n.dtype(r.x) : DType::kF32);
   if (n.rank(x) == 0) return n.output(x);
@@ -131,23 +140,8 @@ void import_logsumexp(NodeContext& n) {
   n.output(keep ? y : n.op(OpId::squeeze_copy_dims_out, {y, r.axes}));
 }
 
-/// (Σ |x|^p)^(1/p), with its limits for p = 0 and ±∞.
-ValueId norm(NodeContext& n, const Reduction& r, double p) {
-  const DType type = n.dtype(r.x);
-  const ValueId size = n.op(OpId::abs_out, {r.x});
-  if (std::isinf(p)) {
-    if (n.rank(r.x) == 0) return size;
-    return n.op(p > 0 ? OpId::amax_out : OpId::amin_out, {size, r.axes, r.keep});
-  }
-  if (p == 0) return sum(n, r, n.cast(n.op(OpId::ne_Scalar_out, {r.x, Dim(0)}), type), type);
-  if (p == 1) return sum(n, r, size, type);
-  if (p == 2) return n.op(OpId::sqrt_out, {sum(n, r, n.op(OpId::mul_out, {r.x, r.x}), type)});
-  const ValueId powers = n.op(OpId::pow_Tensor_Scalar_out, {size, p});
-  return n.op(OpId::pow_Tensor_Scalar_out, {sum(n, r, powers, type), 1 / p});
-}
-
 void import_norm(NodeContext& n, const char* order) {
-  Reduction r = read(n);
+  Reduction r = read_reduction(n);
   r.x = n.cast(r.x, n.dtype("dtype", is_floating(n.dtype(r.x)) ? n.dtype(r.x) : DType::kF32));
   n.output(norm(n, r, n.number(order, 2)));
 }
@@ -155,7 +149,7 @@ void import_old_norm(NodeContext& n) { import_norm(n, "p"); }
 void import_vector_norm(NodeContext& n) { import_norm(n, "ord"); }
 
 void import_count_nonzero(NodeContext& n) {
-  const Reduction r = read(n);
+  const Reduction r = read_reduction(n);
   n.output(sum(n, r, n.op(OpId::ne_Scalar_out, {r.x, Dim(0)}), DType::kI64));
 }
 

@@ -129,11 +129,14 @@ void upsample(NodeContext& n, const Upsample& how, size_t rank) {
   n.output(by_axis(n, how, x, sizes, scales, corners));
 }
 
-// Of four dimensions; volumes have no operator.
 void import_grid_sampler(NodeContext& n) {
-  if (n.rank(n.tensor("input")) != 4) return n.unsupported("only pictures [N, C, H, W] are sampled by a grid");
-  n.output(n.op(OpId::grid_sampler_2d_out, {n.tensor("input"), n.tensor("grid"), n.dim("interpolation_mode", Dim(0)),
-                                            n.dim("padding_mode", Dim(0)), n.truth("align_corners", false)}));
+  const ValueId x = n.tensor("input");
+  const int rank = n.rank(x);
+  const int64_t mode = n.integer("interpolation_mode", 0);
+  if (n.ok() && rank != 4 && rank != 5) return n.invalid("needs [N, C, spatial…] of two or three spatial dimensions");
+  if (n.ok() && rank == 5 && mode == 2) return n.invalid("cubic sampling is of pictures alone");
+  n.output(n.op(rank == 5 ? OpId::grid_sampler_3d_out : OpId::grid_sampler_2d_out,
+                {x, n.tensor("grid"), Dim(mode), n.dim("padding_mode", Dim(0)), n.truth("align_corners", false)}));
 }
 
 constexpr Upsample kNearest{"nearest", "floor", false};
