@@ -130,5 +130,13 @@ def detection():
                      real(2, 2, 3, 4, 3, low=-1.6, high=1.6))
 
 
+def wide_windows():
+    for pad in (0, 2):
+        for include in (True, False):
+            case("pool", f"wider_{pad}_{include}", lambda x, p=pad, i=include: F.avg_pool2d(x, (5, 9), 9, p, True, i), real(2, 3, 2, 4))
+    case("pool", "wider_line", lambda x: F.avg_pool1d(x, 5, 3, 1, True), real(2, 3))
+    case("pool", "wider_divisor", lambda x: F.avg_pool2d(x, 4, 3, ceil_mode=True, divisor_override=5), real(1, 2, 2, 7))
+
+
 def whole_operators():
-    return matrices, distances, quantiles, picked, detection
+    return wide_windows, matrices, distances, quantiles, picked, detection

@@ -64,10 +64,19 @@ void import_max_pool(NodeContext& n) {
   }
 }
 
+// With ceil_mode a window may be larger than all there is; it ends where the padding ends, as PyTorch divides by that.
+void fit(NodeContext& n, ValueId x, Window& window) {
+  for (size_t i = 0; n.ok() && window.ceil && i < window.kernel.size(); ++i) {
+    const Dim padded = n.symbols().add(n.dim(x, static_cast<int>(i) + 2), Dim(2 * window.begins[i].value));
+    if (padded.is_constant() && padded.value >= 1) window.kernel[i] = std::min(window.kernel[i], padded.value);
+  }
+}
+
 template <size_t rank>
 void import_avg_pool(NodeContext& n) {
   const Pooled p = read_input(n, rank);
-  const Window window = read_window(n, rank);
+  Window window = read_window(n, rank);
+  fit(n, p.x, window);
   if (!n.ok()) return;
   const bool include = n.truth("count_include_pad", true);
   n.output(without_batch(n, p, lowering::average_pool(n, p.x, window, include, n.integer("divisor_override", 0))));
