@@ -92,6 +92,9 @@ def picked():
     case("picked", "mask_columns", lambda x, m: x[:, m], real(2, 5, 3), truth(5))
     case("picked", "mask_planes", lambda x, m: (x[m], x[m].sum(0)), real(2, 3, 4), truth(2, 3))
     case("picked", "mask_int", lambda x, m: x[m], whole(6), truth(6))
+    case("picked", "where", lambda c: torch.where(c), truth(3, 4, 2), others=((truth(3, 4, 2) & False,),))
+    case("picked", "where_numbers", lambda x: torch.where(x), torch.tensor([0., math.nan, -0., 2.]))
+    case("picked", "where_scalar", lambda c: torch.where(c), torch.tensor(True))
     case("picked", "nan", lambda x: x[~x.isnan()], torch.tensor([1., math.nan, 3., math.nan]))
     case("picked", "unique", lambda x: torch.unique(x, return_inverse=True, return_counts=True), whole(3, 7, low=-2, high=3),
          others=((whole(3, 7, low=1, high=2),),))

@@ -55,6 +55,7 @@ ValueId at_places(NodeContext& n, ValueId rows, ValueId place) {
   if (how == "higher") return row(above);
   if (how == "nearest") return row(n.op(OpId::round_out, {place}));
   if (how != "linear" && how != "midpoint") n.invalid("interpolation is \"" + how + "\"");
+  if (!n.ok()) return {};
   std::vector<Dim> column(n.rank(rows), Dim(1));
   column[0] = n.dim(place, 0);
   const ValueId share = how == "linear" ? n.op(OpId::sub_out, {place, below}) : n.op(OpId::full_like_out, {place, 0.5});
@@ -63,12 +64,13 @@ ValueId at_places(NodeContext& n, ValueId rows, ValueId place) {
 
 /// The quantiles `q` [Q] of `x` along `axis`: [Q, the other dimensions].
 ValueId quantiles(NodeContext& n, ValueId x, int axis, ValueId q, int64_t size) {
-  const ValueId sorted = n.ops(OpId::topk_values, {x, Dim(size), Dim(axis), /*largest=*/false, true})[0];
+  const std::vector<ValueId> sorted = n.ops(OpId::topk_values, {x, Dim(size), Dim(axis), /*largest=*/false, true});
+  if (!n.ok()) return {};
   std::vector<int64_t> order{axis};
   for (int i = 0; i < n.rank(x); ++i) {
     if (i != axis) order.push_back(i);
   }
-  const ValueId rows = n.permute(sorted, order);
+  const ValueId rows = n.permute(sorted[0], order);
   // In f64: of f32 the place of 0.6 among 11 is 6, as PyTorch has it a little more.
   const ValueId place = n.op(OpId::mul_Scalar_out, {n.cast(q, DType::kF64), static_cast<double>(size - 1)});
   const ValueId y = at_places(n, rows, place);

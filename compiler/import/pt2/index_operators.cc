@@ -1,4 +1,5 @@
 // Indexing beyond what has a row of its own.
+#include "compiler/import/pt2/masks.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -21,10 +22,8 @@ ValueList without_masks(NodeContext& n, const ValueList& indices) {
       all.push_back(index);
       continue;
     }
-    const ValueId places = n.op(OpId::nonzero_out, {index});
-    for (int i = 0; i < n.rank(index); ++i) {
-      all.push_back(n.op(OpId::select_copy_int_out, {places, Dim(1), Dim(i)}));
-    }
+    if (n.rank(index) == 0) n.unsupported("a mask of no dimensions, which adds one");
+    for (ValueId column : places(n, index)) all.push_back(column);
   }
   return all;
 }

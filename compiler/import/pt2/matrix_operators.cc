@@ -112,6 +112,7 @@ ValueId on_diagonal(NodeContext& n, ValueId x, int64_t offset) {
   const IrArgument zero = is_floating(n.dtype(x)) ? IrArgument(0.0) : IrArgument(Dim(0));
   const DimList pad{Dim(std::max<int64_t>(offset, 0)), Dim(std::max<int64_t>(-offset, 0))};
   if (offset != 0) x = n.op(OpId::constant_pad_nd_out, {x, pad, zero});
+  if (!n.ok()) return {};
   std::vector<Dim> shape = n.shape(x);
   const Dim size = shape.back();
   shape.insert(shape.end() - 1, Dim(1));

@@ -1,6 +1,7 @@
 // Element-wise operators that format/operators.def does not have under their own name.
 #include <cmath>
 
+#include "compiler/import/pt2/masks.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -124,8 +125,10 @@ void import_nan_to_num(NodeContext& n) {
 }
 
 // Numbers take the type of the tensor that they stand beside.
+// Without the two to choose from: where the condition holds.
 void import_where(NodeContext& n) {
   const ValueId condition = n.tensor("condition");
+  if (!n.has("self")) return n.outputs(places(n, condition));
   const bool self_is_number = is_bound_number(n.argument("self"));
   const ValueId self = self_is_number ? ValueId() : n.tensor("self");
   const ValueId other = is_bound_number(n.argument("other")) ? n.tensor("other", self) : n.tensor("other");

@@ -71,6 +71,17 @@ TEST(WholeOperators, MasksPickElementsAndRows) {
   EXPECT_EQ(picked({2}, {0, 0}), Floats({}));
 }
 
+// The fear: it stands for no dimension, so that all of x is picked.
+TEST(WholeOperators, MasksOfNoDimensionsAreRefused) {
+  TestProgram p;
+  p.symbol("u0", 0, 1);
+  p.input("x", {2, 3});
+  p.input("m", {}, kBool);
+  p.node("aten.index.Tensor", {{"self", tensor("x")}, {"indices", tensor_list({"m"})}}, json::array({tensor("y")}));
+  p.output("y");
+  EXPECT_TRUE(says(failure_of(p.import()), "a mask of no dimensions"));
+}
+
 Floats diagonal(int64_t offset) {
   TestProgram p;
   p.input("x", {2});
