@@ -34,7 +34,11 @@ ValueId source_places(Lowering& n, const std::string& coordinates, const OpenAxi
       n.cast(n.op(OpId::arange_start_out, {Dim(0), axis.out, Dim(1), number_of(DType::kI64)}), DType::kF64);
   if (coordinates == "asymmetric") return over(n, steps, axis.scale);
   if (coordinates == "half_pixel") return half_pixels(n, steps, axis.scale);
-  if (coordinates == "tf_half_pixel_for_nn") return over(n, plus(n, steps, 0.5), axis.scale);
+  if (coordinates == "tf_half_pixel_for_nn") {
+    // Alone of all rules it moves the pixels of an axis that keeps its size; those stay, as at fixed sizes.
+    const ValueId kept = n.op(OpId::eq_Scalar_out, {axis.scale, 1.0});
+    return n.op(OpId::where_self_out, {kept, steps, over(n, plus(n, steps, 0.5), axis.scale)});
+  }
   if (coordinates == "align_corners") {
     // A single pixel is the first: 0 over anything.
     const ValueId gaps = n.op(OpId::clamp_out, {plus(n, axis.length(n), -1.0), 1e-9, None()});
