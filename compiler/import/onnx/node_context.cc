@@ -86,6 +86,11 @@ Operand NodeContext::input_operand(size_t i) {
   return found == nullptr ? Operand() : *found;
 }
 
+ValueId NodeContext::tensor_of(const Operand& operand) {
+  if (operand.id.valid() || !operand.known.has_value()) return operand.id;
+  return materialize(*operand.known, source());
+}
+
 ValueList NodeContext::all_inputs() {
   ValueList values;
   for (size_t i = 0; i < input_count(); ++i) values.push_back(input(i));

@@ -98,6 +98,8 @@ class NodeContext : public lowering::Lowering {
   bool wants_output(size_t i) const { return names_output(i) && uses(node_.outputs[i]) > 0; }
   /// A tensor of known elements, as it stands in this node's graph.
   ValueId materialize(const Known& known, std::string_view name);
+  /// `operand` as a tensor, as it stands in this node's graph; invalid when it stands for nothing.
+  ValueId tensor_of(const Operand& operand);
   /// Sets output `i`; the value gets its name if it was computed by this node. Outputs without a name are ignored.
   void output(size_t i, ValueId value);
   void output(size_t i, Known known);

@@ -16,7 +16,7 @@ using lowering::add;
 using lowering::mul;
 
 constexpr int64_t kMaxImage = 1 << 24;
-const Dim kI64 = lowering::number_of(DType::kI64);
+const Dim kIndexType = lowering::number_of(DType::kI64);
 
 /// `count` places from -1 to 1: pixels' centres, the outermost at the ends or half a pixel from them.
 std::vector<double> places(int64_t count, bool align_corners) {
@@ -141,7 +141,7 @@ struct Deformed {
 /// [1, rows, columns]: where the kernel's element `k` lies along one axis, without what deforms it.
 ValueId regular(NodeContext& n, const Deformed& d, size_t axis, int64_t k, DType type) {
   const Dim count = axis == 0 ? d.rows : d.columns;
-  const ValueId steps = n.cast(n.op(OpId::arange_start_out, {Dim(0), count, Dim(1), kI64}), type);
+  const ValueId steps = n.cast(n.op(OpId::arange_start_out, {Dim(0), count, Dim(1), kIndexType}), type);
   const double start = static_cast<double>(k * d.dilations[axis] - d.pads[axis]);
   const ValueId at =
       n.op(OpId::add_Scalar_out, {n.op(OpId::mul_Scalar_out, {steps, static_cast<double>(d.strides[axis])}), start});
@@ -218,7 +218,7 @@ void import_deform_conv(NodeContext& n) {
   n.output(0, n.op(OpId::convolution_out, {columns, flat, bias, one, none, one, false, none, Dim(d.groups)}));
 }
 
-constexpr int64_t kMaxMatrix = 64;
+constexpr int64_t kMaxSquareMatrix = 64;
 
 // Gauss's elimination, a column at a time, with the largest element of the column as its pivot.
 void import_det(NodeContext& n) {
@@ -228,7 +228,8 @@ void import_det(NodeContext& n) {
     return n.invalid("expected square matrices, found " + n.type_text(x));
   }
   const int64_t size = n.fixed(n.dim(x, rank - 1), "the size of a matrix");
-  if (n.ok() && (size < 1 || size > kMaxMatrix)) return n.unsupported("matrices larger than 64 × 64, or empty ones");
+  if (n.ok() && (size < 1 || size > kMaxSquareMatrix))
+    return n.unsupported("matrices larger than 64 × 64, or empty ones");
   if (!n.ok()) return;
   const std::vector<Dim> shape = n.shape(x);
   const Dim count = n.product(shape, 0, rank - 2);
@@ -248,7 +249,7 @@ void import_det(NodeContext& n) {
     const ValueId pivot_row = n.op(OpId::gather_out, {x, Dim(1), row_at});
     // The first row takes the place of the pivot's.
     const ValueId numbers =
-        n.view(n.op(OpId::arange_start_out, {Dim(0), Dim(left), Dim(1), kI64}), {Dim(left), Dim(1)});
+        n.view(n.op(OpId::arange_start_out, {Dim(0), Dim(left), Dim(1), kIndexType}), {Dim(left), Dim(1)});
     const ValueId is_pivot = n.op(OpId::eq_Tensor_out, {numbers, n.view(at, {count, Dim(1), Dim(1)})});
     x = n.op(OpId::where_self_out, {is_pivot, n.slice(x, 1, 0, 1), x});
     const ValueId below = n.slice(x, 1, 1, Dim(left));

@@ -89,11 +89,6 @@ void import_sequence_length(NodeContext& n) {
   n.output(0, Known{DType::kI64, {}, {Number{Dim(length), 0}}});
 }
 
-ValueId tensor_of(NodeContext& n, const Operand& operand) {
-  if (operand.id.valid() || !operand.known.has_value()) return operand.id;
-  return n.materialize(*operand.known, n.source());
-}
-
 /// Numbers beside numbers: lists of sizes that exporters put together this way.
 std::optional<Known> joined(const Elements& elements, bool new_axis) {
   Known all;
@@ -116,7 +111,7 @@ void import_concat_from_sequence(NodeContext& n) {
   const bool new_axis = n.integer("new_axis", 0) != 0;
   if (std::optional<Known> known = joined(elements, new_axis)) return n.output(0, std::move(*known));
   ValueList parts;
-  for (const Operand& e : elements) parts.push_back(tensor_of(n, e));
+  for (const Operand& e : elements) parts.push_back(n.tensor_of(e));
   const int axis = n.axis(n.integer("axis", 0), n.rank(parts[0]) + (new_axis ? 1 : 0));
   n.output(0, n.op(new_axis ? OpId::stack_out : OpId::cat_out, {parts, Dim(axis)}));
 }

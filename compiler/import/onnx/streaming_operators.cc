@@ -18,7 +18,7 @@ using lowering::add;
 using lowering::mul;
 
 // Fewer steps than this stand one after another.
-constexpr int64_t kMaxUnrolled = 8;
+constexpr int64_t kMaxUnrolledSteps = 8;
 
 /// The operator as it is read: the state is [batch, heads, key size, value size], in f32.
 struct LinearAttention {
@@ -106,7 +106,7 @@ void import_linear_attention(NodeContext& n) {
   a.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(a.key_size));
   ValueList states = {first_state(n, a)};
   ValueId all;
-  if (n.ok() && a.steps.is_constant() && a.steps.value >= 1 && a.steps.value <= kMaxUnrolled) {
+  if (n.ok() && a.steps.is_constant() && a.steps.value >= 1 && a.steps.value <= kMaxUnrolledSteps) {
     ValueList shown;
     for (int64_t t = 0; t < a.steps.value; ++t) {
       ValueList slices;
