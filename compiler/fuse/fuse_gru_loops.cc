@@ -55,7 +55,7 @@ Expected<std::vector<ValueId>> results_of(Context& context, ir::Builder& build, 
   return results;
 }
 
-Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId id) {
+Expected<passes::Action> fuse_gru_loop(Context& context, ir::Builder& build, NodeId id) {
   const Node& loop = context.node(id);
   const auto step = match_body(context, loop);
   const auto scanned = step ? scanned_rows(context, loop, step->input) : std::nullopt;
@@ -72,7 +72,7 @@ Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId 
 }  // namespace
 
 Expected<passes::Changed> fuse_gru_loops(ir::Module& module, const LoopFilter& fits, const passes::Options& options) {
-  return rewrite_loops(module, fits, options, fuse_loop);
+  return rewrite_loops(module, fits, options, fuse_gru_loop);
 }
 
 }  // namespace berth::fuse

@@ -101,7 +101,7 @@ class LoopFuser {
   const std::vector<ValueId> results_;
 };
 
-Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId id) {
+Expected<passes::Action> fuse_lstm_loop(Context& context, ir::Builder& build, NodeId id) {
   const Node& loop = context.node(id);
   const auto found = match_loop(context, loop);
   if (!found) return passes::Action::keep();
@@ -118,7 +118,7 @@ Expected<passes::Action> fuse_loop(Context& context, ir::Builder& build, NodeId 
 }  // namespace
 
 Expected<passes::Changed> fuse_lstm_loops(ir::Module& module, const LoopFilter& fits, const passes::Options& options) {
-  return rewrite_loops(module, fits, options, fuse_loop);
+  return rewrite_loops(module, fits, options, fuse_lstm_loop);
 }
 
 }  // namespace berth::fuse
