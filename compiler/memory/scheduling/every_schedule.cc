@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/memory/scheduling/flow.h"
+#include "base/flow_network.h"
 #include "compiler/memory/scheduling/stretch.h"
 
 namespace berth::scheduling {

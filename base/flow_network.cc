@@ -1,8 +1,8 @@
-#include "compiler/memory/scheduling/flow.h"
+#include "base/flow_network.h"
 
 #include <algorithm>
 
-namespace berth::scheduling {
+namespace berth {
 
 void FlowNetwork::add_arc(int32_t from, int32_t to, int64_t cost) {
   arcs_.push_back({to, first_[from], cost});
@@ -64,4 +64,4 @@ int64_t FlowNetwork::push_one_way(int64_t* work) {
   return bytes;
 }
 
-}  // namespace berth::scheduling
+}  // namespace berth

@@ -1,5 +1,5 @@
 // The largest flow against the least cut, found by trying all of them.
-#include "compiler/memory/scheduling/flow.h"
+#include "base/flow_network.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace berth::scheduling {
+namespace berth {
 namespace {
 
 TEST(FlowNetwork, TheLargestFlowIsTheLeastCut) {
@@ -31,14 +31,20 @@ TEST(FlowNetwork, TheLargestFlowIsTheLeastCut) {
       network.add_arc(arcs.back().from, arcs.back().to, arcs.back().cost);
     }
     int64_t least = INT64_MAX;
+    uint32_t smallest = 0;  // of the sides of the source that cost the least, what all of them have
     for (uint32_t side = 1; side < (1u << nodes); side += 2) {  // the source is on it
       if ((side & 2) != 0) continue;
       int64_t cost = 0;
       for (const Arc& arc : arcs) cost += (side >> arc.from & 1) != 0 && (side >> arc.to & 1) == 0 ? arc.cost : 0;
+      if (cost == least) smallest &= side;
+      if (cost < least) smallest = side;
       least = std::min(least, cost);
     }
     int64_t work = 1'000'000;
     ASSERT_EQ(network.push(&work), least) << "round " << round;
+    for (int32_t n = 0; n < nodes; ++n) {
+      ASSERT_EQ(network.is_with_source(n), (smallest >> n & 1) != 0) << "round " << round << ", node " << n;
+    }
   }
 }
 
@@ -62,4 +68,4 @@ TEST(FlowNetwork, TheLargestFlowEndsWithItsBudget) {
 }
 
 }  // namespace
-}  // namespace berth::scheduling
+}  // namespace berth

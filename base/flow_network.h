@@ -1,10 +1,11 @@
-// The largest flow through a network, which is the least that a cut of it costs (Dinic's algorithm).
+// The largest flow through a network, which is the least that a cut of it costs (Dinic's algorithm), for the compiler: how
+// many bytes every schedule keeps alive, and on which of two devices a node runs.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-namespace berth::scheduling {
+namespace berth {
 
 class FlowNetwork {
  public:
@@ -27,6 +28,10 @@ class FlowNetwork {
   /// one, suffices. Once.
   int64_t push(int64_t* work);
 
+  /// Whether `node` is on the source's side of a least cut: of all of them, the one with the fewest nodes there. REQUIRES:
+  /// push() was called, and `work` was left.
+  bool is_with_source(int32_t node) const { return level_[node] >= 0; }
+
  private:
   struct Arc {
     int32_t to;
@@ -43,4 +48,4 @@ class FlowNetwork {
   std::vector<int32_t> level_;    // of each node: its distance from the source, or -1
 };
 
-}  // namespace berth::scheduling
+}  // namespace berth
