@@ -182,6 +182,16 @@ TEST(Target, CudaTakesNoMasksAsIndices) {
   EXPECT_EQ(said(BERTH_U8), "not for tensors of u8");
 }
 
+// The kernel refuses more at run time, where it is too late to take another device.
+TEST(Target, CudaTakesNoMoreIndicesThanItsKernel) {
+  const auto said = [](const std::string& sizes, const std::string& indices) {
+    return answer("cuda:0", "method f(%x: f32[2,2,2,2,2,2,2], %i: i64[3]) {\n  %y: f32[" + sizes +
+                                "] = aten::index.Tensor(%x, [" + indices + "])\n  return %y\n}");
+  };
+  EXPECT_EQ(said("2,3", "none, %i, %i, %i, %i, %i, %i").support, Support::kSupported);
+  EXPECT_EQ(said("3", "%i, %i, %i, %i, %i, %i, %i").reason, "more than 6 tensors of indices");
+}
+
 // The kernels' list has identifiers, the target is asked by name.
 TEST(Target, CudaTakesTheOperatorsOfItsList) {
 #define KERNEL(identifier) ir::OpId::identifier,

@@ -46,12 +46,15 @@ Error take(DeviceIndex index, size_t bytes, void** memory) {
   return error;
 }
 
-// Both calls wait: cudaFree for the device too.
+// Memory of a pool goes back when the streams' work so far is done, and nobody waits. cudaFree waits for the device.
 void give_back(DeviceIndex index, void* memory) {
   constexpr const char* kWhat = "giving memory back";
   const std::lock_guard<std::mutex> lock(graph_lock());
-  static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
-  static_cast<void>(check(has_pools(index) ? cudaFreeAsync(memory, own_queue()) : cudaFree(memory), kWhat));
+  const bool pools = has_pools(index);
+  if (!pools || CudaStream::let_wait_for_all(own_queue()) != Error::kOk) {
+    static_cast<void>(check(cudaDeviceSynchronize(), kWhat));
+  }
+  static_cast<void>(check(pools ? cudaFreeAsync(memory, own_queue()) : cudaFree(memory), kWhat));
 }
 
 }  // namespace

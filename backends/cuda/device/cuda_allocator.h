@@ -9,7 +9,8 @@
 //
 //   allocate      from the device's memory pool where the driver has one (cudaMallocAsync) and the GPU is the only one,
 //                 ready on return; addresses are multiples of 256, the largest supported alignment
-//   deallocate    waits for all work on the device
+//   deallocate    after the work that is in the allocator's streams; the host does not wait where there are pools, and
+//                 for all work on the device where there are none
 //   copies        with a stream, host memory goes through pinned buffers of the stream, so that it can be reused on
 //                 return while the copy is still in progress; without one, everything is complete on return.
 //                 Between devices without a peer connection the driver goes through the host

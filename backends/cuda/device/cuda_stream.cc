@@ -14,7 +14,7 @@ namespace {
 // All existing streams, to validate pointers.
 struct Live {
   std::mutex mutex;
-  std::set<const void*> streams;
+  std::set<CudaStream*> streams;
 };
 
 // Never destroyed: a Method in a static object of the application may end later.
@@ -27,7 +27,7 @@ Live& live() {
 
 bool CudaStream::is_live(const DeviceStream* stream) {
   const std::lock_guard<std::mutex> lock(live().mutex);
-  return live().streams.count(stream) != 0;
+  return live().streams.count(CudaStream::of(const_cast<DeviceStream*>(stream))) != 0;
 }
 
 Result<CudaStream*> CudaStream::create() {
@@ -42,6 +42,7 @@ Error CudaStream::initialize() {
   const std::lock_guard<std::mutex> lock_of_graphs(graph_lock());
   BERTH_RETURN_IF_ERROR(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream"));
   BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&mark_, cudaEventDisableTiming), "making an event"));
+  BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&end_, cudaEventDisableTiming), "making an event"));
   for (cudaEvent_t& event : free_) {
     BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
   }
@@ -68,8 +69,7 @@ CudaStream::~CudaStream() {
     static_cast<void>(check(cudaStreamSynchronize(stream_), "waiting for a stream that is destroyed"));
     static_cast<void>(check(cudaStreamDestroy(stream_), "destroying a stream"));
   }
-  if (mark_ != nullptr) static_cast<void>(check(cudaEventDestroy(mark_), "destroying an event"));
-  for (cudaEvent_t event : free_) {
+  for (cudaEvent_t event : {mark_, end_, free_[0], free_[1]}) {
     if (event != nullptr) static_cast<void>(check(cudaEventDestroy(event), "destroying an event"));
   }
   const std::lock_guard<std::mutex> lock_of_graphs(graph_lock());
@@ -119,6 +119,16 @@ Error CudaStream::record() {
 Error CudaStream::let_wait(cudaStream_t stream) {
   if (!marked_) return Error::kOk;
   return check(cudaStreamWaitEvent(stream, mark_, 0), "waiting for another stream");
+}
+
+Error CudaStream::let_wait_for_all(cudaStream_t stream) {
+  constexpr const char* kWhat = "waiting for other streams";
+  const std::lock_guard<std::mutex> lock(live().mutex);
+  for (CudaStream* other : live().streams) {
+    BERTH_RETURN_IF_ERROR(check(cudaEventRecord(other->end_, other->stream_), kWhat));
+    BERTH_RETURN_IF_ERROR(check(cudaStreamWaitEvent(stream, other->end_, 0), kWhat));
+  }
+  return Error::kOk;
 }
 
 }  // namespace berth::cuda

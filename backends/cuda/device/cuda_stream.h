@@ -46,6 +46,9 @@ class CudaStream {
   Error record();
   /// Work queued in `stream` from now on starts after the latest record() of this stream.
   Error let_wait(cudaStream_t stream);
+  /// Work queued in `stream` from now on starts after all that is in any CudaStream. REQUIRES: graph_lock() is held, so
+  /// that no stream is being recorded.
+  static Error let_wait_for_all(cudaStream_t stream);
 
  private:
   CudaStream() = default;
@@ -55,6 +58,7 @@ class CudaStream {
   cudaStream_t stream_ = nullptr;
   cudaEvent_t mark_ = nullptr;
   bool marked_ = false;
+  cudaEvent_t end_ = nullptr;   // of what is queued when memory is given back
   uint8_t* buffers_ = nullptr;  // pinned; kBuffers of kBufferBytes
   cudaEvent_t free_[kBuffers] = {};
   bool in_use_[kBuffers] = {};

@@ -10,6 +10,7 @@
 #include "backends/cuda/device/cuda_allocator.h"
 #include "backends/cuda/device/cuda_backend.h"
 #include "backends/cuda/fake/fake_runtime.h"
+#include "backends/cuda/kernels/launch_kernel.h"
 #include "backends/nested/nested_programs_testing.h"
 #include "tests/device/conformance.h"
 
@@ -134,6 +135,43 @@ TEST(FakeCuda, MemoryIsGivenBackWhenItsWorkIsDone) {
   }).join();
   EXPECT_EQ(allocator.synchronize(*stream, 0), Error::kOk);
   allocator.destroy_stream(*stream, 0);
+}
+
+// Two streams with work that nobody waits for: the memory that one of them used goes back in its turn.
+TEST(FakeCuda, GivingMemoryBackWaitsForNobody) {
+  Fake device(0);
+  if (device.allocator().device_count() > 1) GTEST_SKIP() << "several devices have no pools";
+  DeviceAllocator& allocator = device.allocator();
+  const std::vector<uint8_t> source(1000, 7);
+  DeviceStream* streams[2] = {};
+  for (DeviceStream*& stream : streams) stream = *allocator.create_stream(0);
+  std::thread([&] {
+    void* const memory = *allocator.allocate(source.size(), 0);
+    const Piece other(allocator, source.size());
+    ASSERT_EQ(allocator.copy_host_to_device(memory, source.data(), source.size(), 0, streams[0]), Error::kOk);
+    ASSERT_EQ(allocator.copy_host_to_device(other.get(), source.data(), source.size(), 0, streams[1]), Error::kOk);
+    const int64_t live = fake::taken_on_devices();
+    allocator.deallocate(memory, 0);
+    EXPECT_EQ(fake::counts().waits, 0);
+    EXPECT_EQ(fake::taken_on_devices(), live);
+  }).join();
+  EXPECT_EQ(fake::live_on_devices(), 0);
+  for (DeviceStream* stream : streams) allocator.destroy_stream(stream, 0);
+}
+
+// What the application's own calls left is no error of a launch, and stays the application's.
+TEST(FakeCuda, ALaunchReturnsItsOwnErrorAlone) {
+  const Fake device(0);
+  const auto kernel = +[](int64_t, int) {};
+  KernelContext context({}, nullptr);
+  fake::leave_error();
+  EXPECT_EQ(cuda::launch_kernel(context, kernel, 1, 256, 0, int64_t{3}, 4), Error::kOk);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+  fake::fail_call(0);
+  EXPECT_EQ(cuda::launch_kernel(context, kernel, 1, 256, 0, int64_t{3}, 4), Error::kInternal);
+  EXPECT_STREQ(context.message(), "an error of the fake runtime");
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(fake::counts().launches, 1);
 }
 
 // The runtime ends the process when one thread waits for the device while another makes a graph.

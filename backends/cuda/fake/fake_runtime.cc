@@ -50,6 +50,9 @@ struct Runtime {
   std::set<CUgraph_st*> graphs;
   std::set<CUgraphExec_st*> execs;
   Block device, pinned;
+  // To the next reset, so that no new one gets the address:
+  std::vector<void*> freed;  // small blocks
+  std::vector<std::unique_ptr<CUstream_st>> destroyed;
   std::mt19937 random;
   bool by_chance = false;
   int64_t calls_to_failure = -1;
@@ -66,6 +69,7 @@ Runtime& runtime() {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;
 // Two devices have no pools of memory (device/cuda_allocator.cc).
 int device_total() {
   const char* text = std::getenv("BERTH_FAKE_DEVICES");
@@ -154,7 +158,12 @@ void give_back(Block* blocks, void* memory) {
   const auto block = blocks->find(static_cast<char*>(memory));
   require(block != blocks->end(), "what is freed is not there");
   poison(memory, 0xee, block->second);
-  std::free(memory);
+  constexpr size_t kSmall = size_t{64} << 10;
+  if (block->second <= kSmall) {
+    runtime().freed.push_back(memory);
+  } else {
+    std::free(memory);
+  }
   blocks->erase(block);
 }
 
@@ -182,6 +191,9 @@ void reset(uint32_t seed) {
   r.calls_to_failure = -1;
   r.failed = false;
   r.counts = {};
+  for (void* memory : r.freed) std::free(memory);
+  r.freed.clear();
+  r.destroyed.clear();
   defer_launch = defer;
 }
 
@@ -190,6 +202,7 @@ void fail_call(int64_t n) {
   runtime().calls_to_failure = n;
   runtime().failed = false;
 }
+void leave_error() { last_error = cudaErrorInvalidValue; }
 bool has_failed() { return runtime().failed; }
 
 int64_t live() {
@@ -206,6 +219,11 @@ int64_t live() {
 int64_t live_on_devices() {
   const Lock lock(runtime().mutex);
   live();
+  return static_cast<int64_t>(runtime().device.size());
+}
+
+int64_t taken_on_devices() {
+  const Lock lock(runtime().mutex);
   return static_cast<int64_t>(runtime().device.size());
 }
 
@@ -227,7 +245,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = 1, cudaSuccess; }
 cudaError_t cudaDriverGetVersion(int* version) { return *version = CUDART_VERSION, cudaSuccess; }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = cudaSuccess;
+  return error;
+}
 const char* cudaGetErrorString(cudaError_t) { return "an error of the fake runtime"; }
 const char* cudaGetErrorName(cudaError_t) { return "fake"; }
 
@@ -254,6 +276,7 @@ cudaError_t cudaMalloc(void** memory, size_t bytes) {
 cudaError_t cudaFree(void* memory) {
   require_no_instantiation();
   const Lock lock(runtime().mutex);
+  ++runtime().counts.waits;
   for (CUstream_st* stream : runtime().streams) wait_for(stream, stream->put);
   give_back(&runtime().device, memory);
   return cudaSuccess;
@@ -321,7 +344,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (event->stream == stream) event->stream = nullptr;
   }
   runtime().streams.erase(stream);
-  delete stream;
+  runtime().destroyed.emplace_back(stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
@@ -340,6 +363,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaDeviceSynchronize() {
   require_no_instantiation();
   const Lock lock(runtime().mutex);
+  ++runtime().counts.waits;
   for (CUstream_st* stream : runtime().streams) wait_for(stream, stream->put);
   return cudaSuccess;
 }
@@ -365,6 +389,13 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   const Lock lock(runtime().mutex);
   runtime().events.erase(event);
   delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t) {
+  const Lock lock(runtime().mutex);
+  if (fails()) return last_error = cudaErrorInvalidValue;
+  ++runtime().counts.launches;
   return cudaSuccess;
 }
 

@@ -244,15 +244,8 @@ bool launch_narrow(KernelContext& context, const Heads& h, Error* error) {
   const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(h.heads), static_cast<unsigned>(h.batch));
   const auto size = static_cast<int>(h.head_size);
   const size_t bytes = sizeof(float) * ((2 * kTile + kWarps) * padded(size) + kWarps * kTile);
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
-  if (size <= 32) {
-    attention_kernel<1><<<grid, kBlock, bytes, stream>>>(h);
-  } else if (size <= 64) {
-    attention_kernel<2><<<grid, kBlock, bytes, stream>>>(h);
-  } else {
-    attention_kernel<4><<<grid, kBlock, bytes, stream>>>(h);
-  }
-  *error = launched(context);
+  const auto kernel = size <= 32 ? attention_kernel<1> : size <= 64 ? attention_kernel<2> : attention_kernel<4>;
+  *error = launch_kernel(context, kernel, grid, kBlock, bytes, h);
   return true;
 }
 

@@ -148,15 +148,10 @@ bool launch_sequence(KernelContext& context, const arguments::fused_lstm_out& ar
                       static_cast<int>(size),
                       static_cast<int>(args.weight.size(3)),
                       args.reverse};
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
   const auto blocks = static_cast<unsigned>(rows);
-  const int64_t whole_warps = (4 * size + 31) / 32 * 32;
-  if (whole_warps <= 512) {
-    lstm_kernel<kHeld><<<blocks, static_cast<unsigned>(whole_warps), bytes, stream>>>(s, room);
-  } else {
-    lstm_kernel<0><<<blocks, kMostThreads, bytes, stream>>>(s, room);
-  }
-  *error = launched(context);
+  const auto whole_warps = static_cast<unsigned>((4 * size + 31) / 32 * 32);
+  *error = whole_warps <= 512 ? launch_kernel(context, lstm_kernel<kHeld>, blocks, whole_warps, bytes, s, room)
+                              : launch_kernel(context, lstm_kernel<0>, blocks, kMostThreads, bytes, s, room);
   return true;
 }
 

@@ -28,6 +28,8 @@
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
+
+#include "backends/cuda/kernels/launch_kernel.h"
 #endif
 
 namespace berth::cuda {
@@ -60,12 +62,6 @@ inline unsigned blocks_for(int64_t count) {
   constexpr int64_t kMost = 1 << 20;
   const int64_t blocks = (count + kBlock - 1) / kBlock;
   return static_cast<unsigned>(blocks < kMost ? blocks : kMost);
-}
-
-inline Error launched(KernelContext& context) {
-  const cudaError_t error = cudaGetLastError();
-  if (error == cudaSuccess) return Error::kOk;
-  return context.fail(Error::kInternal, cudaGetErrorString(error));
 }
 
 template <typename Body>
@@ -113,9 +109,7 @@ template <typename Body>
 Error for_each(KernelContext& context, int64_t count, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
   if (count <= 0) return Error::kOk;
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
-  each_kernel<<<blocks_for(count), kBlock, 0, stream>>>(body, count);
-  return launched(context);
+  return launch_kernel(context, each_kernel<Body>, blocks_for(count), kBlock, 0, body, count);
 }
 
 template <typename Body>
@@ -125,9 +119,7 @@ Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, c
   static_assert(sizeof(typename Body::State) * kBlock <= 48 * 1024);
   if (rows <= 0) return Error::kOk;
   const int lanes = lanes_for(rows, body.length, rows_are_neighbours);
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
-  rows_kernel<<<blocks_for(rows * lanes), kBlock, 0, stream>>>(body, rows, lanes);
-  return launched(context);
+  return launch_kernel(context, rows_kernel<Body>, blocks_for(rows * lanes), kBlock, 0, body, rows, lanes);
 }
 
 #else

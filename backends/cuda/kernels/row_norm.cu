@@ -66,14 +66,8 @@ __global__ void __launch_bounds__(kThreads) row_norm_kernel(const __grid_constan
 
 bool launch_row_norm(KernelContext& context, const RowNorm& norm, int64_t rows, Error* error) {
   if (norm.length > 32 * kThreads || rows > INT32_MAX) return false;
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
-  const auto blocks = static_cast<unsigned>(rows);
-  if (norm.length <= 8 * kThreads) {
-    row_norm_kernel<8><<<blocks, kThreads, 0, stream>>>(norm);
-  } else {
-    row_norm_kernel<32><<<blocks, kThreads, 0, stream>>>(norm);
-  }
-  *error = launched(context);
+  const auto kernel = norm.length <= 8 * kThreads ? row_norm_kernel<8> : row_norm_kernel<32>;
+  *error = launch_kernel(context, kernel, static_cast<unsigned>(rows), kThreads, 0, norm);
   return true;
 }
 

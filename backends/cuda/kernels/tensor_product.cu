@@ -421,17 +421,11 @@ bool launch_tensor_product(KernelContext& context, const TensorProduct& p, Error
   l.partial = l.splits > 1 ? static_cast<float*>(queue.scratch) : nullptr;
   const dim3 grid(static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles),
                   static_cast<unsigned>(l.splits));
-  const auto stream = static_cast<cudaStream_t>(queue.stream);
-  if (p.has_taps) {
-    tensor_product_kernel<true><<<grid, kThreads, 0, stream>>>(l);
-  } else {
-    tensor_product_kernel<false><<<grid, kThreads, 0, stream>>>(l);
-  }
-  *error = launched(context);
+  const auto kernel = p.has_taps ? tensor_product_kernel<true> : tensor_product_kernel<false>;
+  *error = launch_kernel(context, kernel, grid, kThreads, 0, l);
   if (*error != Error::kOk || l.partial == nullptr) return true;
   const auto blocks = static_cast<unsigned>(tiles_of(p.rows * all_columns, kBlock));
-  join_splits_kernel<<<blocks, kBlock, 0, stream>>>(l);
-  *error = launched(context);
+  *error = launch_kernel(context, join_splits_kernel, blocks, kBlock, 0, l);
   return true;
 }
 

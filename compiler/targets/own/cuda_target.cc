@@ -51,6 +51,17 @@ bool is_mask(const Node& node, size_t argument, DType dtype) {
   return node.op() == "aten::index.Tensor" && argument > 0 && dtype != DType::kI32 && dtype != DType::kI64;
 }
 
+// As many as a launch's parameters hold (backends/cuda/kernels/index.cu).
+constexpr size_t kMostIndices = 6;
+
+bool has_too_many_indices(const Node& node) {
+  if (node.op() != "aten::index.Tensor" || node.arguments_size() < 2) return false;
+  const Argument list = node.argument(1);
+  size_t indices = 0;
+  for (size_t k = 0; k < list.size(); ++k) indices += list.has_value(k) ? 1 : 0;
+  return indices > kMostIndices;
+}
+
 }  // namespace
 
 CudaTarget::CudaTarget() : NestedTarget("cuda", "berth.cuda", static_cast<int32_t>(DeviceType::kCuda)) {
@@ -72,6 +83,7 @@ Status CudaTarget::takes(const Node& node, const plugin::Specs&) {
     const DType dtype = static_cast<DType>(node.result(i).dtype());
     if (!has_kernel_for(dtype, false)) return not_for(dtype);
   }
+  if (has_too_many_indices(node)) return refuse("more than 6 tensors of indices");
   return {};
 }
 
