@@ -1,10 +1,9 @@
 #include "backends/cuda/device/cuda_backend.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "backends/cuda/device/cuda_blas.h"
-#include "backends/cuda/device/cuda_dnn.h"
 #include "backends/cuda/device/cuda_runtime.h"
 #include "backends/cuda/device/cuda_stream.h"
 #include "backends/cuda/kernels/kernels.h"
@@ -18,55 +17,44 @@ namespace berth::cuda {
 struct CudaBackend::Session : Queue, Libraries {
   Session(const DeviceUse& device_use) : use(device_use) {}
   ~Session() override {
-    // The libraries may still be using the memory that is freed.
-    const DeviceGuard guard(use.device.index, "closing a session");
+    // Others may be using the workspace, and its memory may be given back.
+    const DeviceGuard current(use.device.index, "closing a session");
     static_cast<void>(check(cudaStreamSynchronize(queue()), "closing a session"));
-    {
-      const std::lock_guard<std::mutex> lock(graph_lock());
-      dnn.reset();
-      blas.reset();
-    }
-    use.allocator->deallocate(workspace.memory, use.device.index);
+    workbench->leave_for_good(queue());
   }
 
-  Error start() {
-    const DeviceGuard guard(use.device.index, "opening a session");
-    if (guard.error() != Error::kOk) return guard.error();
-    BERTH_ASSIGN_OR_RETURN(workspace.memory, use.allocator->allocate(kWorkspaceBytes, use.device.index, 256));
-    workspace.bytes = kWorkspaceBytes;
-    {
-      const std::lock_guard<std::mutex> lock(graph_lock());
-      blas = CudaBlas::create(queue(), workspace);
-      dnn = CudaDnn::create(queue(), workspace);
-    }
+  void start(CudaWorkbench* bench) {
+    workbench = bench;
     stream = queue();
-    scratch = workspace.memory;
-    scratch_bytes = workspace.bytes;
+    scratch = bench->workspace().memory;
+    scratch_bytes = bench->workspace().bytes;
     fault = CudaStream::of(use.stream)->fault();
     libraries = this;
-    return Error::kOk;
   }
 
-  bool product(const portable::Product& product) override { return blas != nullptr && blas->product(product); }
+  bool product(const portable::Product& product) override {
+    CudaBlas* const blas = workbench->blas();
+    return blas != nullptr && blas->product(product);
+  }
   bool convolution(const portable::Convolution& convolution, bool accumulate) override {
+    CudaDnn* const dnn = workbench->dnn();
     return dnn != nullptr && dnn->convolution(convolution, accumulate);
   }
 
   cudaStream_t queue() const { return CudaStream::of(use.stream)->get(); }
 
   void forget_failures() override {
-    if (blas != nullptr) blas->forget();
-    if (dnn != nullptr) dnn->forget();
+    if (workbench->blas() != nullptr) workbench->blas()->forget();
+    if (workbench->dnn() != nullptr) workbench->dnn()->forget();
   }
 
   static Session* of(void* session) { return static_cast<Session*>(static_cast<Queue*>(session)); }
 
   const DeviceUse use;
   size_t users = 0;
-  Workspace workspace;
-  std::unique_ptr<CudaBlas> blas;
-  std::unique_ptr<CudaDnn> dnn;
+  CudaWorkbench* workbench = nullptr;
   std::optional<DeviceGuard> guard;        // while a delegate runs
+  std::unique_lock<std::mutex> turn;       // likewise
   std::unique_lock<std::mutex> recording;  // while it is recorded
 };
 
@@ -87,12 +75,15 @@ Result<void*> CudaBackend::open(const DelegateSource&, const DelegateLoad& load,
   const std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<Session>& session = sessions_[load.use.stream];
   if (session == nullptr) {
-    session = std::make_unique<Session>(load.use);
-    if (const Error error = session->start(); error != Error::kOk) {
+    const Result<CudaWorkbench*> workbench = take_workbench(load.use.device.index);
+    if (!workbench.ok()) {
       sessions_.erase(load.use.stream);
-      return format::fail(report, error, "delegate device", "%s does not give the %zu bytes that libraries work in",
-                          to_text(load.use.device).text, kWorkspaceBytes);
+      return format::fail(report, workbench.error(), "delegate device",
+                          "%s does not give the %zu bytes that libraries work in", to_text(load.use.device).text,
+                          kWorkspaceBytes);
     }
+    session = std::make_unique<Session>(load.use);
+    session->start(*workbench);
   }
   ++session->users;
   return static_cast<void*>(static_cast<Queue*>(session.get()));
@@ -101,19 +92,53 @@ Result<void*> CudaBackend::open(const DelegateSource&, const DelegateLoad& load,
 void CudaBackend::close(void* session) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Session* mine = Session::of(session);
-  if (--mine->users == 0) sessions_.erase(mine->use.stream);
+  if (--mine->users > 0) return;
+  const DeviceIndex index = mine->use.device.index;
+  CudaWorkbench* const workbench = mine->workbench;
+  sessions_.erase(mine->use.stream);
+  give_back_workbench(index, workbench);
+}
+
+Result<CudaWorkbench*> CudaBackend::take_workbench(DeviceIndex index) {
+  const DeviceGuard current(index, "opening a session");
+  if (current.error() != Error::kOk) return current.error();
+  std::vector<std::unique_ptr<CudaWorkbench>>& all = workbenches_[index];
+  if (all.size() < kWorkbenches) {
+    Result<std::unique_ptr<CudaWorkbench>> made = CudaWorkbench::create(index);
+    if (made.ok()) all.push_back(std::move(*made));
+    // A device that is nearly full still serves, with those that it has.
+    if (!made.ok() && all.empty()) return made.error();
+  }
+  const auto fewer = [](const auto& a, const auto& b) { return a->users < b->users; };
+  CudaWorkbench* const taken = std::min_element(all.begin(), all.end(), fewer)->get();
+  ++taken->users;
+  return taken;
+}
+
+void CudaBackend::give_back_workbench(DeviceIndex index, CudaWorkbench* workbench) {
+  if (--workbench->users > 0) return;
+  const DeviceGuard current(index, "closing a session");
+  std::vector<std::unique_ptr<CudaWorkbench>>& all = workbenches_[index];
+  const auto is_it = [&](const auto& one) { return one.get() == workbench; };
+  all.erase(std::find_if(all.begin(), all.end(), is_it));
 }
 
 Error CudaBackend::begin(void* session, KernelContext& context) {
-  std::optional<DeviceGuard>& guard = Session::of(session)->guard;
-  guard.emplace(Session::of(session)->use.device.index, "running a delegate");
-  if (guard->error() == Error::kOk) return Error::kOk;
-  const Error error = guard->error();
-  guard.reset();
-  return context.fail(error, "the device cannot be made the current one");
+  Session& mine = *Session::of(session);
+  mine.guard.emplace(mine.use.device.index, "running a delegate");
+  Error error = mine.guard->error();
+  const char* why = "the device cannot be made the current one";
+  if (error == Error::kOk) {
+    error = mine.workbench->enter(mine.queue(), &mine.turn);
+    why = "the device does not wait for the workspace";
+  }
+  if (error == Error::kOk) return Error::kOk;
+  mine.guard.reset();
+  return context.fail(error, why);
 }
 
 Error CudaBackend::end(void* session, KernelContext&, Error result) {
+  Session::of(session)->turn.unlock();
   Session::of(session)->guard.reset();
   return result;
 }

@@ -3,8 +3,12 @@
 //     CudaAllocator cuda;
 //     CudaBackend backend;     // "berth.cuda"
 //
-// execute() returns when the work is queued. All delegates of a stream share the handles of cuBLASLt and cuDNN and
-// their workspace of kWorkspaceBytes, which are created with the first delegate and destroyed with the last.
+// execute() returns when the work is queued. The delegates of a device share at most kWorkbenches workspaces of
+// kWorkspaceBytes, each with handles of cuBLASLt and cuDNN (cuda_workbench.h): each of the first kWorkbenches streams has one
+// of its own, later ones share, and the work of streams that share does not overlap. They go with the last delegate.
+//
+// Two threads may not be in delegates of streams that share at the same time: one waits until the other has queued its
+// work. So an observer of one Method must not run another.
 //
 // A delegate whose arguments have the addresses and sizes of an earlier call is launched as one CUDA graph
 // (backends/nested/recordings.h): that graph is made at load with the planned arguments (Method::warm_up), or in the
@@ -16,14 +20,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
+#include "backends/cuda/device/cuda_workbench.h"
 #include "backends/nested/nested_backend.h"
 
 namespace berth::cuda {
 
 class CudaBackend final : public NestedBackend {
  public:
-  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+  static constexpr size_t kWorkspaceBytes = CudaWorkbench::kBytes;
+  static constexpr size_t kWorkbenches = 4;  // of a device
 
   /// Without `graphs`, every kernel is launched in every run.
   explicit CudaBackend(bool graphs = true);
@@ -53,10 +60,15 @@ class CudaBackend final : public NestedBackend {
  private:
   struct Session;
 
+  // The workbench of the next stream of device `index`, which is current.
+  Result<CudaWorkbench*> take_workbench(DeviceIndex index);
+  void give_back_workbench(DeviceIndex index, CudaWorkbench* workbench);
+
   const bool graphs_;
   std::atomic<uint64_t> replays_{0};
   mutable std::mutex mutex_;
   std::map<const DeviceStream*, std::unique_ptr<Session>> sessions_;
+  std::map<DeviceIndex, std::vector<std::unique_ptr<CudaWorkbench>>> workbenches_;
 };
 
 }  // namespace berth::cuda

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "backends/cuda/device/cuda_library.h"
 #include "backends/cuda/device/remembered.h"
@@ -107,6 +108,26 @@ bool is_matrix_product(const Product& p) {
   return p.channels > 0 && (p.batch[0].count == 1 || p.batch[1].count == 1);
 }
 
+// The same product of the transposed matrices: C by rows where it was by columns.
+Product transposed(const Product& p) {
+  const Product::Axis& axis = p.axis[2];
+  Product other = p;
+  other.rows = axis.count;
+  other.row_a = axis.b * axis.step;
+  other.row_c = axis.c;
+  other.channel_a = p.channel_b;
+  other.channel_b = p.channel_a;
+  other.axis[2] = {p.rows, p.rows, 1, 0, 1, 1, 0, p.row_a, p.row_c};
+  for (Product::Batch& batch : other.batch) std::swap(batch.a, batch.b);
+  std::swap(other.a, other.b);
+  std::swap(other.start_row, other.start_column);
+  return other;
+}
+
+bool is_by_columns(const Product& p) {
+  return is_matrix_product(p) && p.axis[2].count > 1 && p.axis[2].c != 1 && (p.rows == 1 || p.row_c == 1);
+}
+
 // C has rows, cuBLAS columns: it multiplies the transposed factors in the other order, and gets C transposed.
 bool describe_problem(const Product& p, Problem* problem) {
   std::memset(static_cast<void*>(problem), 0, sizeof *problem);
@@ -155,11 +176,29 @@ bool describe_problem(const Product& p, Problem* problem) {
 
 class LtBlas final : public CudaBlas {
  public:
-  LtBlas(const Api& api, cublasLtHandle_t handle, cudaStream_t stream, Workspace workspace)
-      : api_(api), handle_(handle), stream_(stream), workspace_(workspace) {}
+  LtBlas(const Api& api, cublasLtHandle_t handle, Workspace workspace)
+      : api_(api), handle_(handle), workspace_(workspace) {}
   ~LtBlas() override { static_cast<void>(api_.destroy(handle_)); }
 
-  bool product(const Product& p) override {
+  void use(cudaStream_t stream) override { stream_ = stream; }
+
+  bool product(const Product& product) override {
+    return is_by_columns(product) ? run(transposed(product)) : run(product);
+  }
+
+  void forget() override { choices_.clear(); }
+
+ private:
+  struct Call {
+    cublasLtMatmulDescOpaque_t description;
+    cublasLtMatrixLayoutOpaque_t first, second, start, result;
+  };
+  struct Choice {
+    bool possible = false;
+    cublasLtMatmulAlgo_t algorithm;
+  };
+
+  bool run(const Product& p) {
     Problem problem;
     Types types;
     if (!types_of(p.dtype, &types) || !describe_problem(p, &problem)) return false;
@@ -183,18 +222,6 @@ class LtBlas final : public CudaBlas {
     if (!choice.possible) report_refusal(p, static_cast<int>(status));
     return choice.possible;
   }
-
-  void forget() override { choices_.clear(); }
-
- private:
-  struct Call {
-    cublasLtMatmulDescOpaque_t description;
-    cublasLtMatrixLayoutOpaque_t first, second, start, result;
-  };
-  struct Choice {
-    bool possible = false;
-    cublasLtMatmulAlgo_t algorithm;
-  };
 
   bool set(Call* call, cublasLtMatmulDescAttributes_t attribute, const void* value, size_t bytes) const {
     return api_.desc_set(&call->description, attribute, value, bytes) == CUBLAS_STATUS_SUCCESS;
@@ -290,14 +317,14 @@ class LtBlas final : public CudaBlas {
 
   const Api& api_;
   const cublasLtHandle_t handle_;
-  const cudaStream_t stream_;
   const Workspace workspace_;
+  cudaStream_t stream_ = nullptr;
   Remembered<Problem, Choice> choices_;
 };
 
 }  // namespace
 
-std::unique_ptr<CudaBlas> CudaBlas::create(cudaStream_t stream, Workspace workspace) {
+std::unique_ptr<CudaBlas> CudaBlas::create(Workspace workspace) {
   const Api* api = open_api();
   if (api == nullptr) return nullptr;
   cublasLtHandle_t handle = nullptr;
@@ -305,7 +332,7 @@ std::unique_ptr<CudaBlas> CudaBlas::create(cudaStream_t stream, Workspace worksp
     log_message(LogLevel::kWarning, "cuda: cuBLASLt does not start (status %d)", static_cast<int>(status));
     return nullptr;
   }
-  return std::make_unique<LtBlas>(*api, handle, stream, workspace);
+  return std::make_unique<LtBlas>(*api, handle, workspace);
 }
 
 }  // namespace berth::cuda

@@ -16,13 +16,15 @@ struct Workspace {
   size_t bytes = 0;
 };
 
-/// Belongs to one stream. Computes f32 in f32 (no TF32), and sums f16 and bf16 in f32.
+/// Used by one thread at a time. Computes f32 in f32 (no TF32), and sums f16 and bf16 in f32.
 class CudaBlas {
  public:
   /// Null, with a log message, if the library is missing or does not start. REQUIRES: the device is current.
-  static std::unique_ptr<CudaBlas> create(cudaStream_t stream, Workspace workspace);
+  static std::unique_ptr<CudaBlas> create(Workspace workspace);
   virtual ~CudaBlas() = default;
 
+  /// Queues products in `stream` from now on. Those of different streams must not run at the same time.
+  virtual void use(cudaStream_t stream) = 0;
   /// Queues the product. Returns false without queueing anything if a matrix has no dense dimension or its elements are
   /// not floating-point, if `start` is neither a matrix nor a row, or if the library does not support it.
   virtual bool product(const portable::Product& product) = 0;

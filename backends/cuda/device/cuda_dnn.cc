@@ -133,13 +133,20 @@ class Dnn final : public CudaDnn {
     if (handle_ != nullptr) static_cast<void>(api_.destroy(handle_));
   }
 
-  bool start(cudaStream_t stream) {
-    return ok(api_.create(&handle_)) && ok(api_.set_stream(handle_, stream)) && ok(api_.create_tensor(&input_)) &&
-           ok(api_.create_tensor(&out_)) && ok(api_.create_tensor(&bias_)) && ok(api_.create_filter(&weight_)) &&
+  bool start() {
+    return ok(api_.create(&handle_)) && ok(api_.create_tensor(&input_)) && ok(api_.create_tensor(&out_)) &&
+           ok(api_.create_tensor(&bias_)) && ok(api_.create_filter(&weight_)) &&
            ok(api_.create_convolution(&convolution_));
   }
 
+  void use(cudaStream_t stream) override {
+    if (has_stream_ && stream == stream_) return;
+    stream_ = stream;
+    has_stream_ = ok(api_.set_stream(handle_, stream));
+  }
+
   bool convolution(const Convolution& c, bool accumulate) override {
+    if (!has_stream_) return false;
     Problem problem;
     if (!describe(c, &problem) || !set_descriptors(problem)) return false;
     Choice& choice = choose(problem);
@@ -256,6 +263,8 @@ class Dnn final : public CudaDnn {
   const Api& api_;
   const Workspace workspace_;
   cudnnHandle_t handle_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  bool has_stream_ = false;
   cudnnTensorDescriptor_t input_ = nullptr;
   cudnnTensorDescriptor_t out_ = nullptr;
   cudnnTensorDescriptor_t bias_ = nullptr;
@@ -266,11 +275,11 @@ class Dnn final : public CudaDnn {
 
 }  // namespace
 
-std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t stream, Workspace workspace) {
+std::unique_ptr<CudaDnn> CudaDnn::create(Workspace workspace) {
   const Api* api = open_api();
   if (api == nullptr) return nullptr;
   auto dnn = std::make_unique<Dnn>(*api, workspace);
-  if (dnn->start(stream)) return dnn;
+  if (dnn->start()) return dnn;
   log_message(LogLevel::kWarning, "cuda: cuDNN does not start; convolutions take the slower way");
   return nullptr;
 }
@@ -281,7 +290,7 @@ std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t stream, Workspace workspac
 
 namespace berth::cuda {
 
-std::unique_ptr<CudaDnn> CudaDnn::create(cudaStream_t, Workspace) { return nullptr; }
+std::unique_ptr<CudaDnn> CudaDnn::create(Workspace) { return nullptr; }
 
 }  // namespace berth::cuda
 

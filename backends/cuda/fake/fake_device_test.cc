@@ -159,6 +159,34 @@ TEST(FakeCuda, GivingMemoryBackWaitsForNobody) {
   for (DeviceStream* stream : streams) allocator.destroy_stream(stream, 0);
 }
 
+// A workspace is 32 MiB: the first four methods have one each, and later ones share.
+TEST(FakeCuda, AHundredMethodsShareFourWorkspaces) {
+  Fake device(1);
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+  LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+  std::vector<HostMethod> methods;
+  std::vector<int64_t> taken;  // with so many methods
+  for (int i = 0; i < 100; ++i) {
+    Result<HostMethod> method = loaded.method();
+    ASSERT_TRUE(method.ok()) << loaded.report.message;
+    methods.push_back(std::move(*method));
+    taken.push_back(fake::taken_on_devices());
+  }
+  EXPECT_EQ(taken[3] - taken[2], 2);
+  EXPECT_EQ(taken[99] - taken[3], 96);
+  // Those that share run at the same time.
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int turn = 0; turn < 50; ++turn) ASSERT_EQ(run(methods[i].method(), static_cast<float>(i)), Error::kOk);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  methods.clear();
+  EXPECT_EQ(fake::live_on_devices(), 0);
+}
+
 // What the application's own calls left is no error of a launch, and stays the application's.
 TEST(FakeCuda, ALaunchReturnsItsOwnErrorAlone) {
   const Fake device(0);

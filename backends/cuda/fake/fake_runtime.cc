@@ -39,6 +39,13 @@ struct CUevent_st {
 };
 
 namespace berth::cuda::fake {
+
+void require(bool truth, const char* what) {
+  if (truth) return;
+  std::fprintf(stderr, "fake CUDA runtime: %s\n", what);
+  std::abort();
+}
+
 namespace {
 
 using Block = std::map<char*, size_t>;
@@ -74,12 +81,6 @@ thread_local cudaError_t last_error = cudaSuccess;
 int device_total() {
   const char* text = std::getenv("BERTH_FAKE_DEVICES");
   return text == nullptr ? 1 : std::atoi(text);
-}
-
-void require(bool truth, const char* what) {
-  if (truth) return;
-  std::fprintf(stderr, "fake CUDA runtime: %s\n", what);
-  std::abort();
 }
 
 void run_until(CUstream_st* stream, uint64_t end) {
@@ -181,6 +182,11 @@ void defer(void* stream, Work loop) {
 }
 
 }  // namespace
+
+bool is_device_memory(const void* memory, size_t bytes) {
+  const Lock lock(runtime().mutex);
+  return lies_in(runtime().device, memory, bytes);
+}
 
 void reset(uint32_t seed) {
   Runtime& r = runtime();

@@ -17,6 +17,11 @@
 
 namespace berth::cuda::fake {
 
+/// Ends the process with `what` unless it is true.
+void require(bool truth, const char* what);
+/// Whether these bytes are allocated on a device now.
+bool is_device_memory(const void* memory, size_t bytes);
+
 /// Starts anew, with as many devices as the environment variable BERTH_FAKE_DEVICES says, or one. `seed` decides when
 /// other streams go on by themselves during calls; 0: never.
 /// REQUIRES: no streams, events, graphs or memory are left.

@@ -139,8 +139,10 @@ struct Device : Libraries {
     queue.scratch = *memory;
     queue.scratch_bytes = kWorkspaceBytes;
     if (std::getenv("BERTH_TEST_WITHOUT_LIBRARIES") != nullptr) return;
-    blas = CudaBlas::create(cuda_stream->get(), {*memory, kWorkspaceBytes});
-    dnn = CudaDnn::create(cuda_stream->get(), {*memory, kWorkspaceBytes});
+    blas = CudaBlas::create({*memory, kWorkspaceBytes});
+    dnn = CudaDnn::create({*memory, kWorkspaceBytes});
+    if (blas != nullptr) blas->use(cuda_stream->get());
+    if (dnn != nullptr) dnn->use(cuda_stream->get());
     queue.libraries = this;
   }
   bool product(const portable::Product& p) override {
