@@ -108,7 +108,8 @@ Expected<Effort> count_effort(const BenchOptions& options, LoadedMethod& loaded,
   const DeviceWork now = loaded.machine.work();
   return Effort{{after.count - before.count, after.bytes - before.bytes},
                 {now.submissions - then.submissions, now.dispatches - then.dispatches, now.barriers - then.barriers,
-                 now.pipelines - then.pipelines, now.allocations - then.allocations}};
+                 now.pipelines - then.pipelines, now.allocations - then.allocations,
+                 now.library_calls - then.library_calls, now.fallbacks - then.fallbacks}};
 }
 
 // More runs, which are not part of the timing, because profiling takes time too.
@@ -197,11 +198,10 @@ Status run_bench(BenchOptions& options) {
                {"start_rss_kb", start_kb},
                {"peak_rss_kb", peak_kb}};
   if (effort.work.submissions > 0) {
-    json["device"] = {{"submissions", effort.work.submissions},
-                      {"dispatches", effort.work.dispatches},
-                      {"barriers", effort.work.barriers},
-                      {"pipelines", effort.work.pipelines},
-                      {"allocations", effort.work.allocations}};
+    json["device"] = {{"submissions", effort.work.submissions}, {"dispatches", effort.work.dispatches},
+                      {"barriers", effort.work.barriers},       {"pipelines", effort.work.pipelines},
+                      {"allocations", effort.work.allocations}, {"library_calls", effort.work.library_calls},
+                      {"fallbacks", effort.work.fallbacks}};
   }
   std::string profile;
   NodeNames names;
@@ -239,6 +239,10 @@ Status run_bench(BenchOptions& options) {
   if (copies.count != 0) {
     fmt::print("copies between devices in a run: {} of {} in all\n", copies.count,
                bytes_text(static_cast<int64_t>(copies.bytes)));
+  }
+  if (effort.work.fallbacks != 0) {
+    fmt::print("products and convolutions in a run: {} by libraries, {} by slower kernels, as no library took them\n",
+               effort.work.library_calls, effort.work.fallbacks);
   }
   fmt::print("{}", profile);
   return Done{};

@@ -77,12 +77,21 @@ std::vector<DeviceKind> Machine::kinds() const {
 }
 
 DeviceWork Machine::work() const {
+  DeviceWork work;
 #if BERTH_HAS_VULKAN
-  const vulkan::VulkanCounts counts = parts_->vulkan.counts();
-  return {counts.submissions, counts.dispatches, counts.barriers, counts.pipelines, counts.allocations};
-#else
-  return {};
+  const vulkan::VulkanCounts vulkan = parts_->vulkan.counts();
+  work = {vulkan.submissions, vulkan.dispatches, vulkan.barriers, vulkan.pipelines, vulkan.allocations, 0, 0};
 #endif
+#if BERTH_HAS_CUDA
+  const cuda::CudaCounts cuda = parts_->cuda_backend.counts();
+  work.submissions += cuda.submissions;
+  work.dispatches += cuda.dispatches;
+  work.pipelines += cuda.graphs;
+  work.allocations += cuda::device_allocations();
+  work.library_calls += cuda.library_calls;
+  work.fallbacks += cuda.fallbacks;
+#endif
+  return work;
 }
 
 uint64_t Machine::validation_messages() const {

@@ -22,13 +22,15 @@ struct DeviceKind {
   std::string note;
 };
 
-/// What devices did for runs, where their drivers are told of it: those with Vulkan.
+/// What devices did for runs, where their backends count: those with Vulkan and with CUDA.
 struct DeviceWork {
-  uint64_t submissions = 0;  // to queues
-  uint64_t dispatches = 0;   // of kernels
-  uint64_t barriers = 0;
-  uint64_t pipelines = 0;    // compiled
-  uint64_t allocations = 0;  // of memory of the device
+  uint64_t submissions = 0;    // to queues
+  uint64_t dispatches = 0;     // of kernels
+  uint64_t barriers = 0;       // with Vulkan; a CUDA stream has none
+  uint64_t pipelines = 0;      // compiled; with CUDA graphs that were made
+  uint64_t allocations = 0;    // of memory of the device
+  uint64_t library_calls = 0;  // of cuBLASLt and cuDNN
+  uint64_t fallbacks = 0;      // what these did not take, so that a slower kernel computed it
 };
 
 /// Must outlive the programs that are loaded with it. If a program's GPU is mapped to a simulated device, that device

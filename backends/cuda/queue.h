@@ -34,11 +34,18 @@ struct Queue {
   size_t scratch_bytes = 0;
   /// cuBLASLt and cuDNN, which work in the same memory; null when neither is available.
   Libraries* libraries = nullptr;
+  /// The kernels that were queued so far; may be null.
+  uint64_t* launches = nullptr;
 };
 
 /// Takes the loops that kernels are where nvcc did not compile them (kernels/launch.h), to run them as a device would: for
 /// the tests' runtime on the host (fake/). Null: loops run at once.
 inline void (*defer_launch)(void* stream, std::function<void()> loop) = nullptr;
+
+/// Called for each kernel that is queued.
+inline void count_launch(const Queue& queue) {
+  if (queue.launches != nullptr) ++*queue.launches;
+}
 
 /// The queue of this call; if the context has none, the device's default stream.
 inline Queue queue_of(const KernelContext& context) {

@@ -1,5 +1,6 @@
 #include "backends/cuda/device/cuda_allocator.h"
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -9,6 +10,8 @@
 
 namespace berth::cuda {
 namespace {
+
+std::atomic<uint64_t> allocations{0};
 
 // The queue of calls without a stream: one for each thread, so that threads do not wait for each other.
 cudaStream_t own_queue() { return cudaStreamPerThread; }
@@ -59,6 +62,8 @@ void give_back(DeviceIndex index, void* memory) {
 
 }  // namespace
 
+uint64_t device_allocations() { return allocations.load(std::memory_order_relaxed); }
+
 int CudaAllocator::device_count() const { return cuda::device_count(); }
 
 const char* describe_devices() {
@@ -85,6 +90,7 @@ Result<void*> CudaAllocator::allocate(size_t bytes, DeviceIndex index, size_t al
   }
   void* memory = nullptr;
   const Error error = take(index, bytes == 0 ? 1 : bytes, &memory);
+  allocations.fetch_add(1, std::memory_order_relaxed);
   // A number of bytes that the driver rejects is more than the device has.
   if (error == Error::kInvalidArgument) return Error::kMemoryAllocationFailed;
   if (error != Error::kOk) return error;

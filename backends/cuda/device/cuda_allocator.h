@@ -49,6 +49,9 @@ class CudaAllocator final : public DeviceAllocator {
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 };
 
+/// How often this room has taken memory of devices so far.
+uint64_t device_allocations();
+
 /// The name of GPU 0, or why there is none: "no CUDA driver", "no GPU", "the driver supports CUDA 12.4 and this build
 /// needs 13.0". Static.
 const char* describe_devices();

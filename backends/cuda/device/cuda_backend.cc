@@ -13,6 +13,18 @@
 
 namespace berth::cuda {
 
+namespace {
+
+void add(const CudaCounts& more, CudaCounts* counts) {
+  counts->submissions += more.submissions;
+  counts->dispatches += more.dispatches;
+  counts->graphs += more.graphs;
+  counts->library_calls += more.library_calls;
+  counts->fallbacks += more.fallbacks;
+}
+
+}  // namespace
+
 // The data shared by the delegates of a stream, passed to their kernels as a Queue.
 struct CudaBackend::Session : Queue, Libraries {
   Session(const DeviceUse& device_use) : use(device_use) {}
@@ -30,15 +42,21 @@ struct CudaBackend::Session : Queue, Libraries {
     scratch_bytes = bench->workspace().bytes;
     fault = CudaStream::of(use.stream)->fault();
     libraries = this;
+    launches = &plain;
   }
 
   bool product(const portable::Product& product) override {
     CudaBlas* const blas = workbench->blas();
-    return blas != nullptr && blas->product(product);
+    return count(blas != nullptr && blas->product(product));
   }
   bool convolution(const portable::Convolution& convolution, bool accumulate) override {
     CudaDnn* const dnn = workbench->dnn();
-    return dnn != nullptr && dnn->convolution(convolution, accumulate);
+    return count(dnn != nullptr && dnn->convolution(convolution, accumulate));
+  }
+  bool count(bool taken) {
+    plain += taken ? 1 : 0;
+    ++(taken ? work.library_calls : work.fallbacks);
+    return taken;
   }
 
   cudaStream_t queue() const { return CudaStream::of(use.stream)->get(); }
@@ -53,9 +71,18 @@ struct CudaBackend::Session : Queue, Libraries {
   const DeviceUse use;
   size_t users = 0;
   CudaWorkbench* workbench = nullptr;
+  CudaCounts work;     // of the run so far
+  uint64_t plain = 0;  // kernels and calls that are in no graph; of the run so far too
+  CudaCounts before_recording;
+  uint64_t plain_before_recording = 0;
   std::optional<DeviceGuard> guard;        // while a delegate runs
   std::unique_lock<std::mutex> turn;       // likewise
   std::unique_lock<std::mutex> recording;  // while it is recorded
+};
+
+struct CudaBackend::Recording {
+  cudaGraphExec_t graph = nullptr;
+  CudaCounts work;  // of one launch
 };
 
 CudaBackend::CudaBackend(bool graphs) : NestedBackend("berth.cuda", kernels()), graphs_(graphs) {}
@@ -65,6 +92,11 @@ CudaBackend::~CudaBackend() { BERTH_CHECK(sessions_.empty()); }
 size_t CudaBackend::sessions() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return sessions_.size();
+}
+
+CudaCounts CudaBackend::counts() const {
+  const std::lock_guard<std::mutex> lock(counts_mutex_);
+  return counts_;
 }
 
 Result<void*> CudaBackend::open(const DelegateSource&, const DelegateLoad& load, format::Report* report) {
@@ -138,8 +170,17 @@ Error CudaBackend::begin(void* session, KernelContext& context) {
 }
 
 Error CudaBackend::end(void* session, KernelContext&, Error result) {
-  Session::of(session)->turn.unlock();
-  Session::of(session)->guard.reset();
+  Session& mine = *Session::of(session);
+  {
+    const std::lock_guard<std::mutex> lock(counts_mutex_);
+    add(mine.work, &counts_);
+    counts_.submissions += mine.plain;
+    counts_.dispatches += mine.plain;
+  }
+  mine.work = {};
+  mine.plain = 0;
+  mine.turn.unlock();
+  mine.guard.reset();
   return result;
 }
 
@@ -154,32 +195,47 @@ Error CudaBackend::begin_recording(void* session) {
   mine.recording = std::unique_lock<std::mutex>(graph_lock());
   const Error error = check(cudaStreamBeginCapture(mine.queue(), cudaStreamCaptureModeRelaxed), "recording a delegate");
   if (error != Error::kOk) mine.recording.unlock();
+  mine.before_recording = mine.work;
+  mine.plain_before_recording = mine.plain;
   return error;
 }
 
 Result<void*> CudaBackend::end_recording(void* session) {
   constexpr const char* kWhat = "recording a delegate";
-  const std::unique_lock<std::mutex> lock = std::move(Session::of(session)->recording);
+  Session& mine = *Session::of(session);
+  const std::unique_lock<std::mutex> lock = std::move(mine.recording);
+  auto recording = std::make_unique<Recording>();
+  recording->work.library_calls = mine.work.library_calls - mine.before_recording.library_calls;
+  recording->work.fallbacks = mine.work.fallbacks - mine.before_recording.fallbacks;
+  mine.work = mine.before_recording;
+  mine.plain = mine.plain_before_recording;
   cudaGraph_t graph = nullptr;
-  const Error ended = check(cudaStreamEndCapture(Session::of(session)->queue(), &graph), kWhat);
+  const Error ended = check(cudaStreamEndCapture(mine.queue(), &graph), kWhat);
   if (ended != Error::kOk) {
-    Session::of(session)->forget_failures();
+    mine.forget_failures();
     return ended;
   }
-  cudaGraphExec_t recording = nullptr;
-  const Error error = check(cudaGraphInstantiate(&recording, graph, 0), kWhat);
+  size_t nodes = 0;
+  static_cast<void>(check(cudaGraphGetNodes(graph, nullptr, &nodes), kWhat));
+  recording->work.dispatches = nodes;
+  recording->work.submissions = 1;
+  const Error error = check(cudaGraphInstantiate(&recording->graph, graph, 0), kWhat);
   static_cast<void>(check(cudaGraphDestroy(graph), kWhat));
   if (error != Error::kOk) return error;
+  ++mine.work.graphs;
   // The first launch need not move it to the device.
-  static_cast<void>(check(cudaGraphUpload(recording, Session::of(session)->queue()), kWhat));
-  return static_cast<void*>(recording);
+  static_cast<void>(check(cudaGraphUpload(recording->graph, mine.queue()), kWhat));
+  return static_cast<void*>(recording.release());
 }
 
 Error CudaBackend::replay(void* session, void* recording) {
-  const Error error = check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), Session::of(session)->queue()),
-                            "launching a graph");
-  if (error == Error::kOk) replays_.fetch_add(1, std::memory_order_relaxed);
-  return error;
+  const auto& replayed = *static_cast<const Recording*>(recording);
+  Session& mine = *Session::of(session);
+  const Error error = check(cudaGraphLaunch(replayed.graph, mine.queue()), "launching a graph");
+  if (error != Error::kOk) return error;
+  add(replayed.work, &mine.work);
+  replays_.fetch_add(1, std::memory_order_relaxed);
+  return Error::kOk;
 }
 
 void CudaBackend::discard(void* session, void* recording) {
@@ -187,7 +243,8 @@ void CudaBackend::discard(void* session, void* recording) {
   const DeviceGuard current(Session::of(session)->use.device.index, kWhat);
   static_cast<void>(check(cudaStreamSynchronize(Session::of(session)->queue()), kWhat));
   const std::lock_guard<std::mutex> lock(graph_lock());
-  static_cast<void>(check(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)), kWhat));
+  const std::unique_ptr<Recording> discarded(static_cast<Recording*>(recording));
+  static_cast<void>(check(cudaGraphExecDestroy(discarded->graph), kWhat));
 }
 
 }  // namespace berth::cuda

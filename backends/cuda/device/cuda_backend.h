@@ -27,6 +27,16 @@
 
 namespace berth::cuda {
 
+/// What backends of this room have queued so far. A call of a library counts as one kernel where it is not part of a graph.
+struct CudaCounts {
+  uint64_t submissions = 0;  // graphs, and kernels and calls of libraries outside of them
+  uint64_t dispatches = 0;   // kernels: those of the graphs, and those outside
+  uint64_t graphs = 0;       // made
+  uint64_t library_calls = 0;
+  /// Products and convolutions that a library was asked for and did not take: slower kernels of this room computed them.
+  uint64_t fallbacks = 0;
+};
+
 class CudaBackend final : public NestedBackend {
  public:
   static constexpr size_t kWorkspaceBytes = CudaWorkbench::kBytes;
@@ -42,6 +52,7 @@ class CudaBackend final : public NestedBackend {
   size_t sessions() const;
   /// The number of graphs that were launched.
   uint64_t replays() const { return replays_.load(std::memory_order_relaxed); }
+  CudaCounts counts() const;
 
  protected:
   bool host_kernels() const override { return false; }
@@ -59,6 +70,7 @@ class CudaBackend final : public NestedBackend {
 
  private:
   struct Session;
+  struct Recording;
 
   // The workbench of the next stream of device `index`, which is current.
   Result<CudaWorkbench*> take_workbench(DeviceIndex index);
@@ -66,6 +78,8 @@ class CudaBackend final : public NestedBackend {
 
   const bool graphs_;
   std::atomic<uint64_t> replays_{0};
+  CudaCounts counts_;
+  mutable std::mutex counts_mutex_;
   mutable std::mutex mutex_;
   std::map<const DeviceStream*, std::unique_ptr<Session>> sessions_;
   std::map<DeviceIndex, std::vector<std::unique_ptr<CudaWorkbench>>> workbenches_;

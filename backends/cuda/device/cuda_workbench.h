@@ -50,9 +50,9 @@ class CudaWorkbench {
   Workspace workspace_;
   std::unique_ptr<CudaBlas> blas_;
   std::unique_ptr<CudaDnn> dnn_;
-  cudaEvent_t end_ = nullptr;     // of a turn
-  std::mutex mutex_;              // held in a turn
-  cudaStream_t last_ = nullptr;   // whose turn it was
+  cudaEvent_t end_ = nullptr;    // of a turn
+  std::mutex mutex_;             // held in a turn
+  cudaStream_t last_ = nullptr;  // whose turn it was
 };
 
 }  // namespace berth::cuda

@@ -71,8 +71,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDescOpaque_t* desc, size_t size,
                                                cublasComputeType_t compute, cudaDataType_t scale);
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t* desc,
-                                              cublasLtMatmulDescAttributes_t attribute, const void* value,
-                                              size_t size);
+                                              cublasLtMatmulDescAttributes_t attribute, const void* value, size_t size);
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayoutOpaque_t* layout, size_t size, cudaDataType_t type,
                                                  uint64_t rows, uint64_t columns, int64_t leading);
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayoutOpaque_t* layout,

@@ -2,6 +2,8 @@
 // (fake_blas.h), against sums in double. The fears: a layout that happens to work; results of one stream in another's
 // workspace; a library that is asked again in every run.
 
+#include "backends/cuda/fake/fake_blas.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +12,6 @@
 
 #include "backends/cuda/device/cuda_stream.h"
 #include "backends/cuda/device/cuda_workbench.h"
-#include "backends/cuda/fake/fake_blas.h"
 #include "backends/cuda/fake/fake_runtime.h"
 
 namespace berth::cuda {
@@ -75,8 +76,7 @@ class RandomProduct {
         bias_(n_) {
     for (const Numbers* numbers : {&a_, &b_, &c_, &bias_}) numbers->set(random);
     product_ = portable::matrix_product(m_, n_, k_, a_.get(), a_strides_.row, a_strides_.column, b_.get(),
-                                        b_strides_.row, b_strides_.column, c_.get(), c_strides_.row,
-                                        c_strides_.column);
+                                        b_strides_.row, b_strides_.column, c_.get(), c_strides_.row, c_strides_.column);
     product_.batch[0] = {batch_, a_strides_.matrix, b_strides_.matrix, c_strides_.matrix, 0};
     product_.a_scale.real = static_cast<double>(random() % 3) - 1;
     const auto start = random() % 3;

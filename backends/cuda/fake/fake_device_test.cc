@@ -27,6 +27,7 @@ class Fake : public DeviceUnderTest {
   NestedBackend* backend() override { return &backend_; }
   int64_t live() override { return fake::live_on_devices(); }
   uint64_t replays() const { return backend_.replays(); }
+  cuda::CudaCounts counts() const { return backend_.counts(); }
 
  private:
   cuda::CudaAllocator allocator_;
@@ -70,8 +71,37 @@ TEST(FakeCuda, EachRunAfterTheLoadIsOneGraph) {
   EXPECT_EQ(fake::counts().recorded, 2);
   for (int i = 0; i < 5; ++i) ASSERT_EQ(run(method->method(), static_cast<float>(i)), Error::kOk);
   EXPECT_EQ(fake::counts().graphs, 5);
+  EXPECT_EQ(device.counts().graphs, 1u);
+  EXPECT_EQ(device.counts().submissions, 5u);
+  EXPECT_EQ(device.counts().dispatches, 10u);
   EXPECT_EQ(fake::counts().launches, 0);
   EXPECT_EQ(device.replays(), 5u);
+}
+
+// The first run is two kernels, the second one makes the graph; an observed one is two kernels again.
+TEST(FakeCuda, WhatIsQueuedIsCountedWithGraphsAndWithout) {
+  struct Watcher : InstructionObserver {
+    Error before(const InstructionEvent&) override { return Error::kOk; }
+    void after(const InstructionEvent&, Error) override {}
+  } watcher;
+  Fake device(0);
+  DeviceAllocatorRegistry registry;
+  ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+  LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+  Result<HostMethod> method = loaded.method();
+  ASSERT_TRUE(method.ok()) << loaded.report.message;
+  const uint64_t allocations = cuda::device_allocations();
+  ASSERT_EQ(run(method->method(), 1), Error::kOk);
+  EXPECT_EQ(device.counts().submissions, 2u);
+  ASSERT_EQ(run(method->method(), 2), Error::kOk);
+  EXPECT_EQ(device.counts().submissions, 3u);
+  EXPECT_EQ(device.counts().dispatches, 4u);
+  EXPECT_EQ(device.counts().graphs, 1u);
+  method->method().set_observer(&watcher);
+  ASSERT_EQ(run(method->method(), 3), Error::kOk);
+  EXPECT_EQ(device.counts().submissions, 5u);
+  EXPECT_EQ(device.counts().dispatches, 6u);
+  EXPECT_EQ(cuda::device_allocations(), allocations);
 }
 
 TEST(FakeCuda, AThousandDelaysGiveTheSameNumbers) {

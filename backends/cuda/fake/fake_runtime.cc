@@ -429,6 +429,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsig
   runtime().execs.insert(*made = new CUgraphExec_st{std::make_shared<std::vector<Work>>(graph->work)});
   return cudaSuccess;
 }
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, struct CUgraphNode_st**, size_t* count) {
+  return *count = graph->work.size(), cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   const Lock lock(runtime().mutex);
   runtime().graphs.erase(graph);

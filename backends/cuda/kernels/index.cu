@@ -99,7 +99,7 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
 }
 
 // --- scatter: elements of one place come from one line along the dimension alone, so that a thread for each line keeps
-// the order in which they are written.
+// the order in which they are written. Of a single value no order shows: a thread for each index.
 
 enum class Scatter : uint8_t { kSource, kValue, kAdd };
 
@@ -117,6 +117,7 @@ struct ScatterBody {
   int bytes;
   bool wide;
   int64_t length;  // of a line of the index
+  int64_t parts;   // of a line, a thread each: 1, or one an index
   int64_t index_stride;
   int64_t src_stride;
   int64_t size;  // of out along the dimension
@@ -148,8 +149,11 @@ struct ScatterBody {
 
   BERTH_HD void operator()(int64_t i) const {
     int64_t at[3];
-    lines.at(i, at);
-    for (int64_t k = 0; k < length; ++k) {
+    const Division by_part = divide(i, parts);
+    lines.at(by_part.quotient, at);
+    const int64_t first = by_part.rest;
+    const int64_t end = parts == 1 ? length : first + 1;
+    for (int64_t k = first; k < end; ++k) {
       const int64_t pick = read_index(indices, wide, at[1] + k * index_stride);
       if (pick < 0 || pick >= size) {
         raise(fault, kIndexOutOfRange);
@@ -194,7 +198,8 @@ Error run_scatter(KernelContext& context, const Args& args, Scatter kind, const 
     lines.add(index.size(d), strides);
   }
   body.lines = Places<3>(lines);
-  return for_each(context, lines.count, body);
+  body.parts = kind == Scatter::kValue ? body.length : 1;
+  return for_each(context, lines.count * body.parts, body);
 }
 
 // --- self[indices] with tensors of integers.

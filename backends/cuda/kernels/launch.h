@@ -14,7 +14,11 @@
 //   take(State&, Row, k)         element k goes in
 //   merge(State&, State)         the second state, of elements after the first one's or between them, goes in
 //   finish(Row, State)           called once a row
-//   bool kWrites; write(Row, k, State)   called for each element, after all of the row was taken in
+//   bool kWrites                 whether the row is written then:
+//   Written written(State)       what that takes of the state, worked out once for each thread
+//   write(Row, k, Written)       called for each element
+//
+// Few long rows that are not written are folded in two launches (split_rows.h), so that they have more than one block each.
 //
 // Where nvcc compiles, these are launches into the context's queue. Any other compiler gets the same work as a loop on
 // the host, row groups with as many lanes and in the same order of folding: so that the tests of this room hold every
@@ -24,7 +28,9 @@
 #include <type_traits>
 
 #include "backends/cuda/kernels/element.h"
+#include "backends/cuda/kernels/split_rows.h"
 #include "backends/cuda/queue.h"
+#include "base/result.h"
 
 #if defined(__CUDACC__)
 #include <cuda_runtime.h>
@@ -97,7 +103,8 @@ __global__ void __launch_bounds__(kBlock) rows_kernel(const __grid_constant__ Bo
     if (inside) {
       if (lane == 0) body.finish(row, total);
       if constexpr (Body::kWrites) {
-        for (int64_t k = lane; k < body.length; k += lanes) body.write(row, k, total);
+        const auto written = body.written(total);
+        for (int64_t k = lane; k < body.length; k += lanes) body.write(row, k, written);
       }
     }
     // The next round writes the states that this one has just read.
@@ -113,7 +120,7 @@ Error for_each(KernelContext& context, int64_t count, const Body& body) {
 }
 
 template <typename Body>
-Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
+Error for_whole_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
   static_assert(std::is_trivially_copyable_v<typename Body::State> && alignof(typename Body::State) <= 16);
   static_assert(sizeof(typename Body::State) * kBlock <= 48 * 1024);
@@ -126,6 +133,7 @@ Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, c
 
 template <typename Loop>
 Error run_or_defer(KernelContext& context, const Loop& loop) {
+  count_launch(queue_of(context));
   if (defer_launch == nullptr) {
     loop();
   } else {
@@ -157,13 +165,14 @@ void run_rows(int64_t rows, int lanes, const Body& body) {
     }
     body.finish(row, states[0]);
     if constexpr (Body::kWrites) {
-      for (int64_t k = 0; k < body.length; ++k) body.write(row, k, states[0]);
+      const auto written = body.written(states[0]);
+      for (int64_t k = 0; k < body.length; ++k) body.write(row, k, written);
     }
   }
 }
 
 template <typename Body>
-Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
+Error for_whole_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
   static_assert(std::is_trivially_copyable_v<Body> && sizeof(Body) <= kMaxBodyBytes);
   if (rows <= 0) return Error::kOk;
   const int lanes = lanes_for(rows, body.length, rows_are_neighbours);
@@ -171,5 +180,19 @@ Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, c
 }
 
 #endif
+
+template <typename Body>
+Error for_rows(KernelContext& context, int64_t rows, bool rows_are_neighbours, const Body& body) {
+  if constexpr (!Body::kWrites) {
+    const int64_t parts = parts_of_row(queue_of(context), rows, body.length, sizeof(typename Body::State));
+    if (parts > 1) {
+      auto* const states = static_cast<typename Body::State*>(queue_of(context).scratch);
+      const PartBody<Body> part(body, states, parts);
+      BERTH_RETURN_IF_ERROR(for_whole_rows(context, rows * parts, false, part));
+      return for_whole_rows(context, rows, false, JoinBody<Body>(body, states, parts));
+    }
+  }
+  return for_whole_rows(context, rows, rows_are_neighbours, body);
+}
 
 }  // namespace berth::cuda

@@ -15,10 +15,14 @@ template <typename... Parameters>
 Error launch_kernel(KernelContext& context, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes,
                     const std::common_type_t<Parameters>&... arguments) {
   void* addresses[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
-  const auto stream = static_cast<cudaStream_t>(queue_of(context).stream);
+  const Queue queue = queue_of(context);
+  const auto stream = static_cast<cudaStream_t>(queue.stream);
   const cudaError_t error =
       cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, addresses, shared_bytes, stream);
-  if (error == cudaSuccess) return Error::kOk;
+  if (error == cudaSuccess) {
+    count_launch(queue);
+    return Error::kOk;
+  }
   // The thread's last error is this one now.
   static_cast<void>(cudaGetLastError());
   return context.fail(Error::kInternal, cudaGetErrorString(error));

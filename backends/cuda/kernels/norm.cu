@@ -51,6 +51,7 @@ struct SoftmaxBody {
     int64_t out;
     int64_t self;
   };
+  using Written = State;  // of `log`, the sum's logarithm
   static constexpr bool kWrites = true;
 
   const void* self;
@@ -83,9 +84,12 @@ struct SoftmaxBody {
     state.largest = largest;
   }
   BERTH_HD void finish(const Row&, const State&) const {}
-  BERTH_HD void write(const Row& row, int64_t k, const State& total) const {
+  BERTH_HD Written written(const State& total) const {
+    return {total.largest, log ? ops::log_of(total.sum) : total.sum};
+  }
+  BERTH_HD void write(const Row& row, int64_t k, const Written& total) const {
     const T x = element(row, k) - total.largest;
-    const T y = log ? x - ops::log_of(total.sum) : ops::exp_of(x) / total.sum;
+    const T y = log ? x - total.sum : ops::exp_of(x) / total.sum;
     store(out, out_dtype, row.out + k * out_step, y);
   }
 };
@@ -130,6 +134,10 @@ struct NormBody {
     int64_t rstd;
     int64_t channel;  // of the first element; groups only
   };
+  struct Written {
+    double mean;
+    double rstd;
+  };
   static constexpr bool kWrites = true;
 
   const void* self;
@@ -167,12 +175,13 @@ struct NormBody {
     store(mean, mean_dtype, row.mean, total.mean);
     store(rstd, rstd_dtype, row.rstd, deviation(total));
   }
-  BERTH_HD void write(const Row& row, int64_t k, const State& total) const {
+  BERTH_HD Written written(const State& total) const { return {total.mean, deviation(total)}; }
+  BERTH_HD void write(const Row& row, int64_t k, const Written& total) const {
     int64_t at[2];
     elements.at(k, at);
     const int64_t parameter = groups == 0 ? k : row.channel + divide(k, plane).quotient;
     const double x = load<double>(self, self_dtype, row.self + at[0]);
-    const double y = (x - total.mean) * deviation(total) * weight.at(parameter, 1) + bias.at(parameter, 0);
+    const double y = (x - total.mean) * total.rstd * weight.at(parameter, 1) + bias.at(parameter, 0);
     store(out, out_dtype, row.out + at[1], y);
   }
 };
@@ -341,24 +350,47 @@ Error native_group_norm_out(KernelContext& context, const arguments::native_grou
 
 namespace {
 
-struct BatchNormBody {
-  const void* self;
-  void* out;
-  DType self_dtype;
-  DType out_dtype;
+// x * scale + shift of one channel.
+struct ScaleAndShift {
+  double scale;
+  double shift;
+};
+
+struct ChannelStatistics {
   Optional weight;
   Optional bias;
   Optional mean;
   Optional variance;
   double eps;
-  Places<3> places;  // out, self, channel
+
+  BERTH_HD ScaleAndShift of(int64_t channel) const {
+    const double scale = weight.at(channel, 1) / ops::sqrt_of(variance.at(channel, 1) + eps);
+    return {scale, bias.at(channel, 0) - mean.at(channel, 0) * scale};
+  }
+};
+
+// A division and a root in double for each channel, not for each element.
+struct ChannelBody {
+  ChannelStatistics statistics;
+  ScaleAndShift* channels;
+
+  BERTH_HD void operator()(int64_t channel) const { channels[channel] = statistics.of(channel); }
+};
+
+struct BatchNormBody {
+  const void* self;
+  void* out;
+  DType self_dtype;
+  DType out_dtype;
+  ChannelStatistics statistics;
+  const ScaleAndShift* channels;  // null: there is no room for them
+  Places<3> places;               // out, self, channel
 
   BERTH_HD void operator()(int64_t i) const {
     int64_t at[3];
     places.at(i, at);
-    const double scale = weight.at(at[2], 1) / ops::sqrt_of(variance.at(at[2], 1) + eps);
-    const double shift = bias.at(at[2], 0) - mean.at(at[2], 0) * scale;
-    store(out, out_dtype, at[0], load<double>(self, self_dtype, at[1]) * scale + shift);
+    const ScaleAndShift channel = channels == nullptr ? statistics.of(at[2]) : channels[at[2]];
+    store(out, out_dtype, at[0], load<double>(self, self_dtype, at[1]) * channel.scale + channel.shift);
   }
 };
 
@@ -390,20 +422,20 @@ Error native_batch_norm_legit_no_training_out(KernelContext& context,
     const int64_t strides[] = {out.stride(d), input.stride(d), d == 1 ? 1 : 0};
     walk.add(out.size(d), strides);
   }
-  const BatchNormBody body{input.raw(),
-                           out.raw(),
-                           input.dtype(),
-                           out.dtype(),
-                           Optional(parameters[0]),
-                           Optional(parameters[1]),
-                           Optional(parameters[2]),
-                           Optional(parameters[3]),
-                           args.eps,
-                           Places<3>(walk)};
+  const ChannelStatistics statistics{Optional(parameters[0]), Optional(parameters[1]), Optional(parameters[2]),
+                                     Optional(parameters[3]), args.eps};
+  const Queue queue = queue_of(context);
+  const int64_t room = static_cast<int64_t>(queue.scratch_bytes / sizeof(ScaleAndShift));
+  auto* const channels = input.size(1) <= room ? static_cast<ScaleAndShift*>(queue.scratch) : nullptr;
+  if (channels != nullptr && out.numel() > 0) {
+    BERTH_RETURN_IF_ERROR(for_each(context, input.size(1), ChannelBody{statistics, channels}));
+  }
+  const BatchNormBody body{input.raw(), out.raw(), input.dtype(), out.dtype(), statistics, channels, Places<3>(walk)};
   return for_each(context, out.numel(), body);
 }
 
-// --- Running sums, a thread for each line.
+// --- Running sums, a thread for each line; of few long lines, one for each part of a line, in three launches: the sum of
+// each part, what goes before each part, the running sums from there on. The sizes alone say how many parts there are.
 
 namespace {
 
@@ -419,12 +451,26 @@ struct RunningSumBody {
   int64_t self_step;
   Places<2> lines;  // out, self
 
+  // Part i % parts of line i / parts, of `part` elements; the last one may be shorter.
+  int64_t parts;
+  int64_t part;
+  S* sums;  // before each part; null for whole lines
+
+  BERTH_HD int64_t begin_of(int64_t i) const { return i % parts * part; }
+  BERTH_HD int64_t end_of(int64_t i) const {
+    const int64_t end = begin_of(i) + part;
+    return end < size ? end : size;
+  }
+  BERTH_HD S element(int64_t line, int64_t k) const {
+    return static_cast<S>(rounded(load<T>(self, self_dtype, line + k * self_step), through));
+  }
+
   BERTH_HD void operator()(int64_t i) const {
     int64_t at[2];
-    lines.at(i, at);
-    S sum = 0;
-    for (int64_t k = 0; k < size; ++k) {
-      sum += static_cast<S>(rounded(load<T>(self, self_dtype, at[1] + k * self_step), through));
+    lines.at(i / parts, at);
+    S sum = sums == nullptr ? S(0) : sums[i];
+    for (int64_t k = begin_of(i); k < end_of(i); ++k) {
+      sum += element(at[1], k);
       if constexpr (std::is_same_v<S, uint64_t>) {
         store(out, out_dtype, at[0] + k * out_step, static_cast<int64_t>(sum));
       } else {
@@ -435,21 +481,69 @@ struct RunningSumBody {
 };
 
 template <typename T, typename S>
+struct PartSumBody {
+  RunningSumBody<T, S> body;
+
+  BERTH_HD void operator()(int64_t i) const {
+    int64_t at[2];
+    body.lines.at(i / body.parts, at);
+    S sum = 0;
+    for (int64_t k = body.begin_of(i); k < body.end_of(i); ++k) sum += body.element(at[1], k);
+    body.sums[i] = sum;
+  }
+};
+
+// The parts' sums become what goes before each part.
+template <typename S>
+struct BeforePartsBody {
+  S* sums;
+  int64_t parts;
+
+  BERTH_HD void operator()(int64_t line) const {
+    S before = 0;
+    for (int64_t i = line * parts; i < (line + 1) * parts; ++i) {
+      const S sum = sums[i];
+      sums[i] = before;
+      before += sum;
+    }
+  }
+};
+
+// A line's root, so that neither launch is long: sums of parts, and of what is before them. 1 where lines are many or short.
+int64_t parts_of_line(const Queue& queue, int64_t lines, int64_t size, size_t sum_bytes) {
+  constexpr int64_t kLong = 4096;
+  if (size < kLong || lines > kEnoughParts || queue.scratch == nullptr) return 1;
+  int64_t parts = 1;
+  while (parts < 4096 && parts * parts < size) parts *= 2;
+  return lines * parts * static_cast<int64_t>(sum_bytes) <= static_cast<int64_t>(queue.scratch_bytes) ? parts : 1;
+}
+
+template <typename T, typename S>
 Error run_sums(KernelContext& context, const Tensor& self, DType common, int dim, Tensor& out) {
   const Tensor* tensors[] = {&out, &self};
   const Walk lines = portable::walk_dims(tensors, ~(uint32_t{1} << dim));
   const bool scalar = self.rank() == 0;
   const bool rounds = (common == DType::kF16 || common == DType::kBF16) && self.dtype() != common;
+  const int64_t size = scalar ? 1 : self.size(dim);
+  const Queue queue = queue_of(context);
+  const int64_t parts = parts_of_line(queue, lines.count, size, sizeof(S));
   const RunningSumBody<T, S> body{self.raw(),
                                   out.raw(),
                                   self.dtype(),
                                   rounds ? common : kUnrounded,
                                   out.dtype(),
-                                  scalar ? 1 : self.size(dim),
+                                  size,
                                   scalar ? 1 : out.stride(dim),
                                   scalar ? 1 : self.stride(dim),
-                                  Places<2>(lines)};
-  return for_each(context, lines.count, body);
+                                  Places<2>(lines),
+                                  parts,
+                                  (size + parts - 1) / parts,
+                                  parts > 1 ? static_cast<S*>(queue.scratch) : nullptr};
+  if (parts > 1) {
+    BERTH_RETURN_IF_ERROR(for_each(context, lines.count * parts, PartSumBody<T, S>{body}));
+    BERTH_RETURN_IF_ERROR(for_each(context, lines.count, BeforePartsBody<S>{body.sums, parts}));
+  }
+  return for_each(context, lines.count * parts, body);
 }
 
 }  // namespace

@@ -14,6 +14,10 @@ namespace {
 
 using namespace berth::testing;
 
+Array f64(std::vector<int32_t> sizes, std::vector<double> values = {}) {
+  return Array(DType::kF64, std::move(sizes), std::move(values));
+}
+
 TEST(CudaQueues, AnIndexOutOfRangeIsReportedAndTheOthersAreRead) {
   const Array out = f32({3});
   EXPECT_EQ(run(index_select_out, {f32({4}, {1, 2, 3, 4}), 0, i64({3}, {3, 4, 0}), out}), Error::kInvalidArgument);
@@ -50,6 +54,64 @@ TEST(CudaQueues, RowsOfEveryLengthAreReducedWhole) {
       const Array index = i64({rows});
       ASSERT_EQ(run(argmax_out, {x, 1, false, index}), Error::kOk);
       EXPECT_EQ(index.values(), firsts) << rows << " of " << length;
+    }
+  }
+}
+
+// A single row of many elements is folded in parts: whole, with the first of equal places, and NaN where one is.
+TEST(CudaQueues, LongRowsAreReducedInParts) {
+  constexpr uint32_t kSeed = 20261127;
+  SCOPED_TRACE(kSeed);
+  std::mt19937 random(kSeed);
+  for (const int length : {8191, 8192, 8193, 12289, 50000}) {
+    for (const int rows : {1, 3}) {
+      SCOPED_TRACE(::testing::Message() << rows << " of " << length);
+      std::vector<double> values(length * rows);
+      for (double& x : values) x = static_cast<double>(random() % 17) - 8;
+      std::vector<double> sums, firsts, variances;
+      for (int r = 0; r < rows; ++r) {
+        const auto begin = values.begin() + r * length;
+        sums.push_back(std::accumulate(begin, begin + length, 0.0));
+        firsts.push_back(static_cast<double>(std::max_element(begin, begin + length) - begin));
+        const double mean = sums.back() / length;
+        double squares = 0;
+        for (int i = 0; i < length; ++i) squares += (begin[i] - mean) * (begin[i] - mean);
+        variances.push_back(squares / length);
+      }
+      const Array x = f64({rows, length}, values);
+      const Array out = f64({rows});
+      const std::vector<int64_t> columns{1};
+      ASSERT_EQ(run(sum_IntList_out, {x, columns, false, nullptr, out}), Error::kOk);
+      EXPECT_EQ(out.values(), sums);
+      const Array index = i64({rows});
+      ASSERT_EQ(run(argmax_out, {x, 1, false, index}), Error::kOk);
+      EXPECT_EQ(index.values(), firsts);
+      ASSERT_EQ(run(var_out, {x, columns, false, false, out}), Error::kOk);
+      for (int r = 0; r < rows; ++r) EXPECT_NEAR(out.values()[r], variances[r], 1e-12 * variances[r]);
+      values.back() = NAN;
+      x.set(values);
+      ASSERT_EQ(run(amax_out, {x, columns, false, out}), Error::kOk);
+      EXPECT_TRUE(std::isnan(out.values().back()));
+    }
+  }
+}
+
+// Sums along long lines are made in parts, in place too; of whole numbers they wrap.
+TEST(CudaQueues, LongLinesAreSummedInParts) {
+  constexpr uint32_t kSeed = 5;
+  SCOPED_TRACE(kSeed);
+  std::mt19937 random(kSeed);
+  for (const int length : {4095, 4096, 4097, 70000}) {
+    SCOPED_TRACE(length);
+    std::vector<double> values(2 * length), sums(2 * length);
+    for (double& x : values) x = static_cast<double>(random() % 17) - 8;
+    for (int line = 0; line < 2; ++line) {
+      double sum = 0;
+      for (int i = 0; i < length; ++i) sums[i * 2 + line] = sum += values[i * 2 + line];
+    }
+    for (const Array& x : {f64({length, 2}, values), i64({length, 2}, values)}) {
+      ASSERT_EQ(run(cumsum_out, {x, 0, nullptr, x}), Error::kOk);
+      EXPECT_TRUE(x.values() == sums);
     }
   }
 }

@@ -1,4 +1,6 @@
 // The kernels as plain C++: there is no queue to wait for.
+#include <vector>
+
 #include "backends/cuda/kernels_test/tested.h"
 #include "backends/cuda/queue.h"
 
@@ -6,7 +8,11 @@ namespace berth::cuda {
 
 Error run_tested(KernelFunction kernel, KernelContext& context, Span<EValue* const> args) {
   uint32_t fault = kNoFault;
+  // As much as the longest rows of the tests take.
+  static thread_local std::vector<double> scratch(size_t{1} << 17);
   Queue queue;
+  queue.scratch = scratch.data();
+  queue.scratch_bytes = scratch.size() * sizeof(double);
   queue.fault = &fault;
   KernelContext inner(context.temp(), nullptr, context.devices(), &queue);
   const Error error = kernel(inner, args);
