@@ -22,6 +22,16 @@ std::string sizes_text(Span<EValue* const> args) {
   return fmt::format("[{}]", fmt::join(sizes.begin(), sizes.end(), ","));
 }
 
+// Whether kernels that compute with these arguments are the host's: a simulated device is memory of the host's process.
+bool is_of_host(Span<EValue* const> args) {
+  for (const EValue* arg : args) {
+    if (!arg->is_tensor()) continue;
+    const DeviceType type = arg->tensor().device().type;
+    if (type != DeviceType::kCpu && type != DeviceType::kSim) return false;
+  }
+  return true;
+}
+
 double per_second(double amount, double seconds) { return seconds > 0 ? amount / seconds * 1e-9 : 0; }
 
 std::string share_text(double least, double seconds) {
@@ -39,6 +49,7 @@ Error Profiler::before(const InstructionEvent& event) {
     instruction.place = fmt::format("{}{} {}", around == kOutermost ? "" : instructions_[around].place + " / ",
                                     event.method, event.index);
     instruction.is_delegate = event.is_delegate;
+    instruction.on_host = around == kOutermost ? is_of_host(event.args) : instructions_[around].on_host;
     const NodeNames* names = around == kOutermost ? names_ : instructions_[around].inside;
     if (names != nullptr) {
       instruction.node = names->node(event.index);
@@ -84,15 +95,20 @@ std::vector<ProfiledOperator> Profiler::operators() const {
     all.seconds += instruction.seconds;
     all.cost.flops += instruction.cost.flops;
     all.cost.bytes += instruction.cost.bytes;
-    if (instruction.calls == 0) continue;
-    const double calls = static_cast<double>(instruction.calls);
-    all.least_seconds += calls * roofline_.seconds(instruction.cost.flops / calls, instruction.cost.bytes / calls);
+    all.least_seconds += least_seconds(instruction);
+    all.elsewhere = all.elsewhere || !instruction.on_host;
   }
   std::vector<ProfiledOperator> sorted;
   sorted.reserve(by_name.size());
   for (auto& [name, one] : by_name) sorted.push_back(std::move(one));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
   return sorted;
+}
+
+double Profiler::least_seconds(const ProfiledInstruction& instruction) const {
+  if (instruction.calls == 0 || !instruction.on_host) return 0;
+  const double calls = static_cast<double>(instruction.calls);
+  return calls * roofline_.seconds(instruction.cost.flops / calls, instruction.cost.bytes / calls);
 }
 
 std::string Profiler::text() const {
@@ -105,7 +121,12 @@ std::string Profiler::text() const {
     out += fmt::format("{:<40} {:>6.0f} {:>10.4f} {:>4.0f} % {:>9} {:>7.1f} {:>9}\n", one.name,
                        static_cast<double>(one.calls) / runs, one.seconds * 1e3 / runs, 100 * one.seconds / total,
                        one.cost.flops > 0 ? fmt::format("{:.1f}", per_second(one.cost.flops, one.seconds)) : "",
-                       per_second(one.cost.bytes, one.seconds), share_text(one.least_seconds, one.seconds));
+                       per_second(one.cost.bytes, one.seconds),
+                       one.elsewhere ? "" : share_text(one.least_seconds, one.seconds));
+  }
+  const auto is_elsewhere = [](const ProfiledInstruction& one) { return !one.on_host; };
+  if (std::any_of(instructions_.begin(), instructions_.end(), is_elsewhere)) {
+    out += "what a device computes has no roofline here: that is measured on the host's threads\n";
   }
   out += fmt::format(
       "the roofline of these threads: {:.0f} GFLOP/s; {:.0f} GB/s in the cores' caches, {:.0f} in the shared one, "
@@ -116,14 +137,22 @@ std::string Profiler::text() const {
   const std::vector<ProfiledInstruction> sorted = instructions();
   for (size_t i = 0; i < sorted.size() && i < kSlowest; ++i) {
     const ProfiledInstruction& one = sorted[i];
-    const double calls = static_cast<double>(std::max<int64_t>(one.calls, 1));
-    out +=
-        fmt::format("{:>10.4f} ms  {:<32} {:<22} {:>9}  {}{}\n", one.seconds * 1e3 / runs, one.name, one.sizes,
-                    share_text(roofline_.seconds(one.cost.flops / calls, one.cost.bytes / calls) * calls, one.seconds),
-                    one.place, one.node.empty() ? "" : ": " + printable(one.node));
+    out += fmt::format("{:>10.4f} ms  {:<32} {:<22} {:>9}  {}{}\n", one.seconds * 1e3 / runs, one.name, one.sizes,
+                       share_text(least_seconds(one), one.seconds), one.place,
+                       one.node.empty() ? "" : ": " + printable(one.node));
   }
   return out;
 }
+
+namespace {
+
+// Null where there is no roofline to compare with.
+Json roofline_share(const ProfiledOperator& one) {
+  if (one.elsewhere) return Json();
+  return one.seconds > 0 ? one.least_seconds / one.seconds : 0;
+}
+
+}  // namespace
 
 Json Profiler::json() const {
   const double runs = static_cast<double>(std::max<int64_t>(runs_, 1));
@@ -134,7 +163,7 @@ Json Profiler::json() const {
                               {"ms", one.seconds * 1e3 / runs},
                               {"gflops", per_second(one.cost.flops, one.seconds)},
                               {"gbytes", per_second(one.cost.bytes, one.seconds)},
-                              {"roofline", one.seconds > 0 ? one.least_seconds / one.seconds : 0}});
+                              {"roofline", roofline_share(one)}});
   }
   Json instructions_json = Json::array();
   for (const ProfiledInstruction& one : instructions()) {

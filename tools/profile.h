@@ -26,6 +26,7 @@ struct ProfiledInstruction {
   double seconds = 0;  // excluding instructions within it
   OperatorCost cost;   // of all calls
   bool is_delegate = false;
+  bool on_host = true;                // the threads whose roofline was measured compute it
   const NodeNames* inside = nullptr;  // of a delegate's instructions
 };
 
@@ -35,12 +36,14 @@ struct ProfiledOperator {
   int64_t calls = 0;
   double seconds = 0;
   OperatorCost cost;
-  double least_seconds = 0;  // the least possible for all of them, by the roofline
+  double least_seconds = 0;  // the least possible for those that the host computes, by its roofline
+  bool elsewhere = false;    // a device computes some
 };
 
 class Profiler final : public InstructionObserver {
  public:
-  /// The trace contains the first run. `names` may be null; otherwise it must outlive this.
+  /// `roofline` is that of the host's threads, so that it says nothing of what other devices compute. The trace contains
+  /// the first run. `names` may be null; otherwise it must outlive this.
   explicit Profiler(const Roofline& roofline, const NodeNames* names = nullptr) : roofline_(roofline), names_(names) {}
 
   Error before(const InstructionEvent& event) override;
@@ -72,6 +75,8 @@ class Profiler final : public InstructionObserver {
     size_t instruction;
     double start, seconds;
   };
+
+  double least_seconds(const ProfiledInstruction& instruction) const;
 
   Roofline roofline_;
   const NodeNames* names_;

@@ -63,11 +63,15 @@ TEST(Profile, TheRooflineIsTheSlowerOfComputeAndMemory) {
   EXPECT_DOUBLE_EQ(roof.seconds(1, 1e9), 1e9 / roof.memory_bytes);
 }
 
-// A delegate of two instructions, run twice.
-void run_some(Profiler& profiler) {
-  berth::testing::Array x = f32({4});
-  Arg in(x), out(x);
-  EValue* args[] = {in.value(), out.value()};
+// A delegate of two instructions on tensors of `device`, run twice.
+void run_some(Profiler& profiler, Device device = Device()) {
+  int32_t sizes[] = {4};
+  const uint8_t order[] = {0};
+  int64_t strides[1];
+  float numbers[4] = {};
+  Tensor x(DType::kF32, 1, sizes, order, strides, numbers, ShapeDynamism::kStatic, device);
+  EValue in(&x), out(&x);
+  EValue* args[] = {&in, &out};
   const InstructionEvent call = {"forward", 0, "berth.cpu", args, true};
   const InstructionEvent first = {"delegate", 0, "aten::relu.out", args, false};
   const InstructionEvent second = {"delegate", 1, "aten::relu.out", args, false};
@@ -96,6 +100,19 @@ TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
   EXPECT_LT(operators[1].seconds, operators[0].seconds / 2);
   EXPECT_EQ(profiler.instructions().size(), 3u);
   EXPECT_EQ(profiler.json()["operators"][0]["calls"], 2.0);
+}
+
+// A GPU's kernels beside the host's roofline would be a number that looks right.
+TEST(Profile, WhatADeviceComputesHasNoRoofline) {
+  Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
+  run_some(profiler, Device(DeviceType::kCuda, 0));
+  const Json json = profiler.json();
+  EXPECT_TRUE(json["operators"][0]["roofline"].is_null());
+  EXPECT_NE(profiler.text().find("what a device computes has no roofline here"), std::string::npos);
+  Profiler host(Roofline{1e9, 1e9, 1e9, 1e9, 1});
+  run_some(host);
+  EXPECT_GT(host.json()["operators"][0]["roofline"].get<double>(), 0);
+  EXPECT_EQ(host.text().find("what a device computes"), std::string::npos);
 }
 
 TEST(Profile, TheTraceHasTheFirstRunAsNestedEvents) {

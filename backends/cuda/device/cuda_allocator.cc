@@ -49,7 +49,7 @@ Error take(DeviceIndex index, size_t bytes, void** memory) {
   return error;
 }
 
-// Memory of a pool goes back when the streams' work so far is done, and nobody waits. cudaFree waits for the device.
+// Memory of a pool goes back when the streams' work so far is done, without a wait. cudaFree waits for the device.
 void give_back(DeviceIndex index, void* memory) {
   constexpr const char* kWhat = "giving memory back";
   const std::lock_guard<std::mutex> lock(graph_lock());

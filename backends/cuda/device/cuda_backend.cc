@@ -6,12 +6,15 @@
 
 #include "backends/cuda/device/cuda_runtime.h"
 #include "backends/cuda/device/cuda_stream.h"
+#include "backends/cuda/device/cuda_workbench.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 #include "base/check.h"
 
 namespace berth::cuda {
+
+static_assert(CudaBackend::kWorkspaceBytes == CudaWorkbench::kBytes);
 
 namespace {
 

@@ -22,10 +22,11 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/cuda/device/cuda_workbench.h"
 #include "backends/nested/nested_backend.h"
 
 namespace berth::cuda {
+
+class CudaWorkbench;
 
 /// What backends of this room have queued so far. A call of a library counts as one kernel where it is not part of a graph.
 struct CudaCounts {
@@ -39,7 +40,7 @@ struct CudaCounts {
 
 class CudaBackend final : public NestedBackend {
  public:
-  static constexpr size_t kWorkspaceBytes = CudaWorkbench::kBytes;
+  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
   static constexpr size_t kWorkbenches = 4;  // of a device
 
   /// Without `graphs`, every kernel is launched in every run.

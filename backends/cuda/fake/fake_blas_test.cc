@@ -30,22 +30,23 @@ class Stream {
   DeviceStream* stream_;
 };
 
-// Numbers of the fake device, which are the host's too.
+// Numbers of the fake device, which are the host's too; the first one is one of the first four of a block.
 class Numbers {
  public:
-  explicit Numbers(int64_t count) : count_(count) {
-    memory_ = static_cast<float*>(*CudaAllocator().allocate(static_cast<size_t>(count) * sizeof(float), 0, 256));
+  Numbers(std::mt19937& random, int64_t count) : count_(count), first_(random() % 4) {
+    const size_t bytes = static_cast<size_t>(count + first_) * sizeof(float);
+    memory_ = static_cast<float*>(*CudaAllocator().allocate(bytes, 0, 256));
   }
   ~Numbers() { CudaAllocator().deallocate(memory_, 0); }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
-  float* get() const { return memory_; }
+  float* get() const { return memory_ + first_; }
   void set(std::mt19937& random) const {
-    for (int64_t i = 0; i < count_; ++i) memory_[i] = static_cast<float>(random() % 17) - 8;
+    for (int64_t i = 0; i < count_; ++i) get()[i] = static_cast<float>(random() % 17) - 8;
   }
 
  private:
-  int64_t count_;
+  int64_t count_, first_;
   float* memory_ = nullptr;
 };
 
@@ -70,10 +71,10 @@ class RandomProduct {
         a_strides_(random_strides(random, m_, k_)),
         b_strides_(random_strides(random, k_, n_)),
         c_strides_(random_strides(random, m_, n_)),
-        a_(batch_ * a_strides_.matrix),
-        b_(batch_ * b_strides_.matrix),
-        c_(batch_ * c_strides_.matrix),
-        bias_(n_) {
+        a_(random, batch_ * a_strides_.matrix),
+        b_(random, batch_ * b_strides_.matrix),
+        c_(random, batch_ * c_strides_.matrix),
+        bias_(random, n_) {
     for (const Numbers* numbers : {&a_, &b_, &c_, &bias_}) numbers->set(random);
     product_ = portable::matrix_product(m_, n_, k_, a_.get(), a_strides_.row, a_strides_.column, b_.get(),
                                         b_strides_.row, b_strides_.column, c_.get(), c_strides_.row, c_strides_.column);
@@ -98,6 +99,7 @@ class RandomProduct {
 
   const Product& product() const { return product_; }
   bool is_column_major() const { return n_ > 1 && m_ > 1 && c_strides_.column != 1; }
+  bool has_aligned_row() const { return has_row() && reinterpret_cast<uintptr_t>(bias_.get()) % 16 == 0; }
   bool has_row() const { return product_.start == bias_.get(); }
   void expect_right() {
     size_t i = 0;
@@ -156,8 +158,8 @@ TEST_F(Blas, EveryLayoutGivesTheSameNumbers) {
     SCOPED_TRACE(::testing::Message() << "product " << i);
     RandomProduct one(random);
     if (!workbench_->blas()->product(one.product())) {
-      // A row that is added to results by columns is not what the library adds.
-      EXPECT_TRUE(one.is_column_major() && one.has_row());
+      // The library adds a row that is aligned, and not to results by columns.
+      EXPECT_TRUE(one.has_row() && (one.is_column_major() || !one.has_aligned_row()));
       continue;
     }
     stream.wait();
@@ -165,7 +167,7 @@ TEST_F(Blas, EveryLayoutGivesTheSameNumbers) {
     ++taken;
     by_columns += one.is_column_major() ? 1 : 0;
   }
-  EXPECT_GT(taken, 2300);
+  EXPECT_GT(taken, 2000);
   EXPECT_GT(by_columns, 700);
 }
 

@@ -167,7 +167,7 @@ TEST(FakeCuda, MemoryIsGivenBackWhenItsWorkIsDone) {
   allocator.destroy_stream(*stream, 0);
 }
 
-// Two streams with work that nobody waits for: the memory that one of them used goes back in its turn.
+// Two streams with work that is still to come: the memory that one of them used goes back in its turn.
 TEST(FakeCuda, GivingMemoryBackWaitsForNobody) {
   Fake device(0);
   if (device.allocator().device_count() > 1) GTEST_SKIP() << "several devices have no pools";
@@ -217,7 +217,7 @@ TEST(FakeCuda, AHundredMethodsShareFourWorkspaces) {
   EXPECT_EQ(fake::live_on_devices(), 0);
 }
 
-// What the application's own calls left is no error of a launch, and stays the application's.
+// What the application's own calls left is not an error of a launch, and stays the application's.
 TEST(FakeCuda, ALaunchReturnsItsOwnErrorAlone) {
   const Fake device(0);
   const auto kernel = +[](int64_t, int) {};
