@@ -188,6 +188,11 @@ bool is_device_memory(const void* memory, size_t bytes) {
   return lies_in(runtime().device, memory, bytes);
 }
 
+bool is_pinned_memory(const void* memory, size_t bytes) {
+  const Lock lock(runtime().mutex);
+  return lies_in(runtime().pinned, memory, bytes);
+}
+
 void reset(uint32_t seed) {
   Runtime& r = runtime();
   const Lock lock(r.mutex);

@@ -22,6 +22,9 @@ void require(bool truth, const char* what);
 /// Whether these bytes are allocated on a device now.
 bool is_device_memory(const void* memory, size_t bytes);
 
+/// The same of pinned memory of the host.
+bool is_pinned_memory(const void* memory, size_t bytes);
+
 /// Starts anew, with as many devices as the environment variable BERTH_FAKE_DEVICES says, or one. `seed` decides when
 /// other streams go on by themselves during calls; 0: never.
 /// REQUIRES: no streams, events, graphs or memory are left.

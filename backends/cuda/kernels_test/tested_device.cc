@@ -1,4 +1,4 @@
-// The kernels on a GPU. Everything that the tests take from the heap lies in pinned memory, which the device reaches at
+// The kernels on a GPU. Everything that the tests take from the heap once main() runs lies in pinned memory, which the device reaches at
 // the host's addresses; so a test's tensors are ones of the device, and the test reads them when the kernel is done.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -6,96 +6,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <new>
 
 #include "backends/cuda/device/cuda_allocator.h"
 #include "backends/cuda/device/cuda_blas.h"
 #include "backends/cuda/device/cuda_dnn.h"
 #include "backends/cuda/device/cuda_stream.h"
+#include "backends/cuda/kernels_test/pinned_heap.h"
 #include "backends/cuda/kernels_test/tested.h"
 #include "backends/cuda/libraries.h"
 #include "backends/cuda/queue.h"
 
 namespace {
 
-// Blocks of powers of two, given back to lists by their size; never to the system.
-class PinnedHeap {
- public:
-  void* take(size_t bytes) {
-    // The CUDA runtime may want memory while it is asked for some.
-    if (inside_) return plain(bytes);
-    int size_class = kSmallest;
-    while (size_class < kLargest && size_t{1} << size_class < bytes + kHeader) ++size_class;
-    if (size_t{1} << size_class < bytes + kHeader) return nullptr;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    Block* block = lists_[size_class];
-    if (block != nullptr) {
-      lists_[size_class] = block->next;
-    } else {
-      block = cut(size_t{1} << size_class);
-      if (block == nullptr) return nullptr;
-    }
-    block->size_class = size_class;
-    return reinterpret_cast<char*>(block) + kHeader;
-  }
-
-  void give_back(void* memory) {
-    if (memory == nullptr) return;
-    auto* block = reinterpret_cast<Block*>(static_cast<char*>(memory) - kHeader);
-    if (block->size_class == kPlain) return std::free(block);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    block->next = lists_[block->size_class];
-    lists_[block->size_class] = block;
-  }
-
- private:
-  struct Block {
-    Block* next;
-    int size_class;
-  };
-  static constexpr size_t kHeader = 64;  // keeps the alignment of operator new, and more
-  static constexpr int kSmallest = 7;
-  static constexpr int kLargest = 30;
-  static constexpr int kPlain = -1;
-  static constexpr size_t kSlab = size_t{128} << 20;
-
-  static void* plain(size_t bytes) {
-    const size_t whole = (bytes + kHeader + 63) / 64 * 64;
-    auto* block = static_cast<Block*>(std::aligned_alloc(64, whole));
-    if (block == nullptr) return nullptr;
-    block->size_class = kPlain;
-    return reinterpret_cast<char*>(block) + kHeader;
-  }
-
-  Block* cut(size_t bytes) {
-    if (bytes > left_) {
-      const size_t slab = bytes > kSlab ? bytes : kSlab;
-      void* memory = nullptr;
-      inside_ = true;
-      if (cudaHostAlloc(&memory, slab, cudaHostAllocMapped) != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());
-        memory = std::aligned_alloc(128, slab);
-      }
-      inside_ = false;
-      if (memory == nullptr) return nullptr;
-      at_ = static_cast<char*>(memory);
-      left_ = slab;
-    }
-    auto* block = reinterpret_cast<Block*>(at_);
-    at_ += bytes;
-    left_ -= bytes;
-    return block;
-  }
-
-  static thread_local bool inside_;
-  std::mutex mutex_;
-  char* at_ = nullptr;
-  size_t left_ = 0;
-  Block* lists_[kLargest + 1] = {};
-};
-
-thread_local bool PinnedHeap::inside_ = false;
+using berth::cuda::PinnedHeap;
 
 PinnedHeap& heap() {
   // Made before anything else, and never destroyed.
@@ -177,6 +101,9 @@ class NeedsGpu final : public ::testing::Environment {
  public:
   void SetUp() override {
     if (CudaAllocator().device_count() == 0) GTEST_SKIP() << "this machine has " << describe_devices();
+    // The CUDA runtime must not be called before main(). Static objects of the tests hold no tensors.
+    heap().begin(std::getenv("BERTH_TEST_EXACT_BLOCKS") != nullptr ? PinnedHeap::Blocks::kExact
+                                                                   : PinnedHeap::Blocks::kShared);
   }
   void TearDown() override {
     if (CudaAllocator().device_count() == 0) return;
