@@ -3,6 +3,7 @@
 
     ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
     ./dev race --form s8s8 [NAME…]              # quantised, or in bf16: bench/forms.py has the forms
+    ./dev race --threads 1 --processor-time     # beside other work: what others do on the cores is not counted
 
 OpenVINO runs twice: in f32, and as installed, where it computes in bf16 if the processor can. In f32 the ratio is to
 the best peer of that precision, in other forms to the best of all. All run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
@@ -36,12 +37,12 @@ PEERS = ["onnxruntime", "openvino", INSTALLED, "executorch"]
 class Peer:
     """One peer's process; None stands for one that cannot run the model."""
 
-    def __init__(self, name, model, threads, folder):
+    def __init__(self, name, model, threads, folder, processor_time=False):
         self.name, self.outputs = name, folder / name
         self.outputs.mkdir()
         worker = pathlib.Path(__file__).with_name("race_worker.py")
-        self.process = subprocess.Popen([sys.executable, worker, name, model, str(threads), self.outputs], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([sys.executable, worker, name, model, str(threads), self.outputs,
+                                         "processor" if processor_time else "wall"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.start, self.times, self.memory_kb = self.answer(), [], 0
 
     def answer(self):
@@ -74,7 +75,8 @@ class Berth:
 
     name = "berth"
 
-    def __init__(self, binary, model, threads, folder, options):
+    def __init__(self, binary, model, threads, folder, options, processor_time=False):
+        self.clock = ["--processor-time"] if processor_time else []
         self.binary, self.threads, self.outputs = binary, threads, folder / "berth"
         self.program, self.inputs = folder / "model.pte", [f"--input={p}" for p in sorted(model.glob("in*.npy"))]
         self.call("compile", model / "model.onnx", "-o", self.program, *options)
@@ -88,7 +90,7 @@ class Berth:
         guess = self.reports[-1]["median_ms"] if self.reports else 20.0
         runs = max(5, min(2000, int(seconds * 1e3 / guess)))
         self.reports.append(json.loads(self.call("bench", self.program, "--json", "--threads", self.threads,
-                                                 "--iterations", runs, *self.inputs)))
+                                                 "--iterations", runs, *self.clock, *self.inputs)))
         self.times.append([self.reports[-1]["min_ms"], self.reports[-1]["median_ms"]])
 
     def load_ms(self):
@@ -118,12 +120,14 @@ def race(args, model, folder):
     """All racers after their turns; those that cannot run the model are missing."""
     options = ["--target", args.target] + (["--precision", "bf16"] if args.form == "bf16" else [])
     made = make(model, args.form)
-    racers = [Berth(args.berth, made, args.threads, folder, options)]
+    racers = [Berth(args.berth, made, args.threads, folder, options, args.processor_time)]
     for name in PEERS:
+        if args.peer and name not in ["onnxruntime", *args.peer]:
+            continue
         if name == "executorch" and not export_xnnpack(model, args.form):
             continue
         try:
-            racers.append(Peer(name, made, args.threads, folder))
+            racers.append(Peer(name, made, args.threads, folder, args.processor_time))
         except RuntimeError as error:
             print(f"  {model.name}: {error}", file=sys.stderr)
     for _ in range(args.turns):
@@ -192,6 +196,8 @@ def add_options(cli):
     cli.add_argument("--threads", type=int, default=2)
     cli.add_argument("--turns", type=int, default=5)
     cli.add_argument("--seconds", type=float, default=0.5, help="of each racer in each turn")
+    cli.add_argument("--processor-time", action="store_true", help="of all threads, instead of what a clock says")
+    cli.add_argument("--peer", action="append", choices=PEERS, help="once for each; default: all. onnxruntime is always there")
     cli.add_argument("--target", default="cpu")
     cli.add_argument("--form", choices=FORMS, default="f32")
 
@@ -209,7 +215,7 @@ def raced(args, name, model):
 
 def report(rows, args):
     """Prints the tables; the geometric mean of the latencies."""
-    mean = table(f"Latency, {args.form}, {args.threads} threads, minimum in ms", rows, "best", "latency",
+    mean = table(f"Latency, {args.form}, {args.threads} threads, minimum in ms" + (" of processor time" if args.processor_time else ""), rows, "best", "latency",
                  [("berth / openvino as installed", "installed")])
     table("The same, median", rows, "median", "median_ratio")
     table("Load in ms", rows, "load", "load_ratio", [("first run / median", "first")])

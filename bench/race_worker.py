@@ -1,10 +1,12 @@
 """One peer with one model in a process of its own, driven by race.py with a line of JSON a turn.
 
-    race_worker.py PEER MODEL_DIR THREADS        PEER: onnxruntime, openvino (in f32), openvino-installed (as it chooses),
-                                                 executorch (its XNNPACK delegate)
+    race_worker.py PEER MODEL_DIR THREADS OUTPUTS [CLOCK]
+
+PEER is onnxruntime, openvino (in f32), openvino-installed (as it chooses) or executorch (its XNNPACK delegate).
 
 The first line that it prints tells load, first run and memory; each line that it reads, {"seconds": S}, is answered with
-the times of as many runs as fit; an empty line ends it. MODEL_DIR holds model.onnx or xnnpack.pte and in0.npy….
+the times of as many runs as fit; an empty line ends it. MODEL_DIR holds model.onnx or xnnpack.pte and in0.npy…. CLOCK
+is `wall`, or `processor`: the processor time of all threads of the process.
 """
 import json
 import pathlib
@@ -78,6 +80,7 @@ def main():
     outputs = run(inputs)
     first = time.perf_counter()
     folder = pathlib.Path(sys.argv[4])
+    clock = time.process_time if sys.argv[5:] == ["processor"] else time.perf_counter
     for i, output in enumerate(outputs):
         np.save(folder / f"out{i}.npy", np.asarray(output))
     print(json.dumps({"load_ms": (loaded - start) * 1e3, "first_ms": (first - loaded) * 1e3}), flush=True)
@@ -86,9 +89,9 @@ def main():
             break
         end, times = time.perf_counter() + json.loads(line)["seconds"], []
         while not times or time.perf_counter() < end:
-            start = time.perf_counter()
+            start = clock()
             run(inputs)
-            times.append((time.perf_counter() - start) * 1e3)
+            times.append((clock() - start) * 1e3)
         print(json.dumps({"times": times, "memory_kb": resident_kb("VmHWM") - before}), flush=True)
 
 

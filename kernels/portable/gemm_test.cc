@@ -132,5 +132,34 @@ TEST(Gemm, EachItemRunsOnceInASlot) {
   }
 }
 
+// Runs the ranges one after another, the last first.
+class BackwardPool : public ThreadPool {
+ public:
+  explicit BackwardPool(int threads) : threads_(threads) {}
+  int size() const override { return threads_; }
+  void run(int64_t count, int64_t, ParallelBody body) override {
+    for (int64_t i = count - 1; i >= 0; --i) body.call(body.context, i, i + 1);
+  }
+
+ private:
+  int threads_;
+};
+
+TEST(Gemm, ASlotBeginsWithItsOwnPartOfTheItems) {
+  for (const int slots : {1, 2, 3, 7}) {
+    BackwardPool pool(slots);
+    KernelContext context({}, &pool);
+    for (const int64_t items : {7, 100, 1001}) {
+      std::vector<int64_t> order;
+      for_each_item(
+          context, slots, items, [&](int64_t, int64_t item) { order.push_back(item); },
+          [](int64_t slot) { return slot; });
+      // The last slot has its own part, then all others': from the first, as they follow it.
+      const int64_t own = items * (slots - 1) / slots;
+      for (int64_t i = 0; i < items; ++i) ASSERT_EQ(order.at(i), (own + i) % items) << slots << " slots, item " << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::portable
