@@ -92,8 +92,6 @@ class Narrower {
   }
 
   PrecisionReason worth_of(const Node& node, const ir::Constant& weight) const {
-    const ir::TensorType& input = method_.tensor(std::get<ValueId>(node.args[arg::fused_conv_out::input]));
-    if (node.is(OpId::fused_conv_out) && !input.is_static()) return PrecisionReason::kDynamic;
     const std::string isa = target_.isa.empty() ? "generic" : target_.isa;
     if (node.is(OpId::fused_conv_out)) {
       cpu::ConvToPack conv;
@@ -140,7 +138,6 @@ const char* to_string(PrecisionReason reason) {
     case PrecisionReason::kNarrowed: return "narrowed";
     case PrecisionReason::kAlready: return "already";
     case PrecisionReason::kNotConstant: return "not-constant";
-    case PrecisionReason::kDynamic: return "dynamic-size";
     case PrecisionReason::kOverflow: return "overflow";
     case PrecisionReason::kInexact: return "inexact";
     case PrecisionReason::kDepthwise: return "depthwise";

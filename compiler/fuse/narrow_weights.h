@@ -15,7 +15,6 @@ enum class PrecisionReason : uint8_t {
   kNarrowed,       // bf16, f16: the weight is that now
   kAlready,        // already: the model has it so
   kNotConstant,    // not-constant: the weight is made while the program runs
-  kDynamic,        // dynamic-size: no fast kernel takes a convolution whose sizes are not known
   kOverflow,       // overflow: a finite number of the weight would become infinite
   kInexact,        // inexact: so many of its numbers are too small that more would be lost than the last bits
   kDepthwise,      // depthwise: a convolution of single channels has little weight, and does not wait for products

@@ -24,6 +24,7 @@ struct Shape {
   bool planes = false;  // the input, of a first convolution
   bool residual = false;
   const char* activation = "none";
+  DType type = DType::kF32;  // of the weight
 };
 
 int32_t out_size(const Shape& s, int32_t in) {
@@ -91,9 +92,9 @@ void run_sizes(const Shape& s, unsigned seed, int threads) {
   };
   const Array out = bounded(out_sizes(kBatch, kHigh, kWide), kLast);
   const Array residual = bounded(out_sizes(kBatch, kHigh, kWide), kLast);
-  const Array weight =
-      random_array(random, s.transposed ? sizes(s.in_channels, s.out_channels / s.groups, s.kernel, s.kernel)
-                                        : sizes(s.out_channels, s.in_channels / s.groups, s.kernel, s.kernel));
+  const Array weight(s.type, s.transposed ? sizes(s.in_channels, s.out_channels / s.groups, s.kernel, s.kernel)
+                                          : sizes(s.out_channels, s.in_channels / s.groups, s.kernel, s.kernel));
+  weight.set(random_array(random, weight.sizes()).values());
   const Array bias = random_array(random, {s.out_channels});
   Prepared call(testing::kConv, arguments_of(s, input, weight, bias, residual, out), threads, {1, 2});
   ASSERT_EQ(call.error(), Error::kOk) << call.message();
@@ -132,6 +133,15 @@ constexpr Shape kShapes[] = {
     {"stem", 3, 20, 3, 2, 1},
     {"tiles", 12, 1, 2, 2, 0, 1, true, false, false, "sigmoid"},
     {"tiles", 12, 20, 4, 2, 1, 1, true, false, true},
+    // Products, whose input is rounded block by block where there is more of it than of the weight; strided ones too.
+    {"bf16 tiles", 24, 72, 1, 1, 0, 1, false, false, true, "relu", DType::kBF16},
+    {"bf16 tiles", 33, 20, 1, 2, 0, 1, false, false, false, "none", DType::kBF16},
+    // Windows, whose input is rounded at once.
+    {"bf16 tiles", 20, 24, 3, 2, 1, 1, false, false, true, "gelu", DType::kBF16},
+    {"bf16 tiles", 42, 60, 3, 1, 1, 2, false, false, false, "none", DType::kBF16},
+    {"f16 tiles", 24, 72, 1, 1, 0, 1, false, false, true, "relu", DType::kF16},
+    {"tiles", 20, 24, 3, 2, 1, 1, false, false, false, "none", DType::kF16},
+    {"winograd", 32, 40, 3, 1, 1, 1, false, false, true, "relu", DType::kF16},
 };
 
 TEST(OpenSizes, ConvolutionsGivePortableNumbersAtEverySize) {

@@ -23,6 +23,15 @@ struct PairJob {
   bool product = false;
   int64_t in[2] = {1, 1}, stride[2] = {1, 1};
 
+  void set_sizes(const ConvSpec& spec) {
+    tiles.batch = spec.batch;
+    for (int i = 0; i < 2; ++i) {
+      in[i] = spec.in[i];
+      tiles.in[i] = product ? spec.out[i] : spec.in[i];
+      tiles.out[i] = spec.out[i];
+    }
+  }
+
   int64_t in_pixels() const { return product ? tiles.pixels() : tiles.batch * tiles.in[0] * tiles.in[1]; }
   int64_t pixel_pairs() const { return tiles.in_channels(); }
 };
@@ -96,6 +105,11 @@ struct Rounded {
   }
 };
 
+bool takes(const ConvSpec& spec) {
+  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
+  return spec.transposed == 0 && !depthwise && spec.channels_last();
+}
+
 class PairEngine final : public PackedEngine {
  public:
   PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded,
@@ -113,17 +127,16 @@ class PairEngine final : public PackedEngine {
   const char* name() const override { return "bf16 tiles"; }
   DType weight_type() const override { return DType::kBF16; }
 
+  bool resize(const ConvSpec& spec) override {
+    if (!takes(spec)) return false;
+    PairJob job = job_;
+    job.set_sizes(spec);
+    return cut_again(job);
+  }
   bool resize(const LinearSpec& spec) override {
     PairJob job = job_;
     job.tiles.in[1] = job.tiles.out[1] = spec.rows;
-    cut_panels_into_tiles(functions_.tiles, &job.tiles);
-    set_strides(&job.tiles);
-    Rounded rounded(job, threads_);
-    if (!rounded.fit(job, threads_, most_)) return false;
-    job.tiles.look_ahead = rounded.slots == 0;
-    job_ = job;
-    rounded_ = rounded;
-    return true;
+    return cut_again(job);
   }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
@@ -142,6 +155,18 @@ class PairEngine final : public PackedEngine {
   }
 
  private:
+  // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before.
+  bool cut_again(PairJob& job) {
+    cut_panels_into_tiles(functions_.tiles, &job.tiles);
+    set_strides(&job.tiles);
+    Rounded rounded(job, threads_);
+    if (!rounded.fit(job, threads_, most_)) return false;
+    job.tiles.look_ahead = rounded.slots == 0;
+    job_ = job;
+    rounded_ = rounded;
+    return true;
+  }
+
   // Input pixels [begin, end) as pairs.
   void round_run(int64_t begin, int64_t count, float* to) const {
     const int64_t groups = job_.tiles.groups;
@@ -235,18 +260,13 @@ class PairKind final : public EngineKind {
   int threads_;
 };
 
-std::unique_ptr<EngineKind> pair_kind(PairJob& job, int64_t column_from, int64_t depth_from, int threads) {
+std::unique_ptr<EngineKind> pair_kind(PairJob& job, bool open, int64_t column_from, int64_t depth_from, int threads) {
   const PairFunctions functions = pair_functions();
   if (functions.tiles.lanes == 0) return nullptr;
   job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
-  cut_into_tiles(functions.tiles, &job.tiles);
+  open ? cut_open_into_tiles(functions.tiles, &job.tiles) : cut_into_tiles(functions.tiles, &job.tiles);
   set_strides(&job.tiles);
   return std::make_unique<PairKind>(job, functions, pair_layout(job, column_from, depth_from), threads);
-}
-
-bool takes(const ConvSpec& spec) {
-  const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
-  return spec.open == 0 && spec.transposed == 0 && !depthwise && spec.channels_last();
 }
 
 }  // namespace
@@ -257,15 +277,12 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
   job.tiles = tile_job(spec);
   job.depth = job.tiles.depth;
   job.product = job.tiles.taps() == 1 && spec.padding[0] == 0 && spec.padding[1] == 0;
-  if (job.product) {
-    for (int i = 0; i < 2; ++i) {
-      job.in[i] = spec.in[i];
-      job.stride[i] = spec.stride[i];
-      job.tiles.in[i] = spec.out[i];
-      job.tiles.stride[i] = 1;
-    }
+  for (int i = 0; i < 2 && job.product; ++i) {
+    job.stride[i] = spec.stride[i];
+    job.tiles.stride[i] = 1;
   }
-  return pair_kind(job, job.depth * job.tiles.taps(), job.tiles.taps(), threads);
+  job.set_sizes(spec);
+  return pair_kind(job, spec.open != 0, job.depth * job.tiles.taps(), job.tiles.taps(), threads);
 }
 
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) {
@@ -273,7 +290,7 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) 
   job.tiles = tile_job(spec);
   job.depth = spec.depth;
   job.product = true;
-  return pair_kind(job, 1, spec.columns, threads);
+  return pair_kind(job, spec.open != 0, 1, spec.columns, threads);
 }
 
 }  // namespace berth::cpu

@@ -33,8 +33,8 @@ bool has_bf16_products();
 /// For tests: as if it did not. Must not be called while another thread loads a method.
 void forbid_bf16_products(bool forbidden);
 
-/// Null for what these tiles do not do: transposed convolutions, those of single channels or of sizes that change, other
-/// layouts than channels-last, and below AVX2. REQUIRES: spec.weight is bf16.
+/// Null for what these tiles do not do: transposed convolutions, those of single channels, other layouts than
+/// channels-last, and below AVX2. REQUIRES: spec.weight is bf16.
 std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads);
 
