@@ -135,16 +135,21 @@ size_t own_steps(const Node& node) {
              : 1;
 }
 
+// (bytes - number) * number
+constexpr size_t kDequantising = 2;
+
 class Reader {
  public:
   /// `bytes`: whether chains may read and write other types than f32. `read_often`: bytes whose readers are more than
-  /// the nodes say. `shallow`: bytes are inputs, whatever makes them.
+  /// the nodes say. `shallow`: for chains that only_dequantises() is asked about: bytes are inputs, whatever makes them,
+  /// and what takes more steps is not read to its end.
   Reader(const Context& context, bool bytes, const std::set<ValueId>& read_often, bool shallow)
       : context_(context), bytes_(bytes), read_often_(read_often), shallow_(shallow) {}
 
-  /// (bytes - number) * number
   bool only_dequantises(const Chain& chain) const {
-    if (chain.inputs.size() != 1 || !is_of_bytes(type_of(chain.inputs[0])) || chain.steps.size() > 2) return false;
+    if (chain.inputs.size() != 1 || !is_of_bytes(type_of(chain.inputs[0])) || chain.steps.size() > kDequantising) {
+      return false;
+    }
     return std::all_of(chain.steps.begin(), chain.steps.end(),
                        [](const Step& step) { return step.op == Op::kSub || step.op == Op::kMul; });
   }
@@ -154,11 +159,9 @@ class Reader {
   bool read(const Node& node, size_t after, Chain* chain, Operand* result) const {
     if (node.results.size() != 1) return false;
     ++chain->nodes;
-    after += own_steps(node);
+    after += steps_of(node);
     if (node.is(OpId::fused_elementwise_out)) return inline_code(node, after, chain, result);
-    if (bytes_ && (node.is(OpId::to_dim_order_copy_out) || node.is(OpId::to_copy_out))) {
-      return cast(node, after, chain, result);
-    }
+    if (bytes_ && is_cast(node)) return cast(node, after, chain, result);
     if (bytes_ && quantises(node)) return quantised(node, after, chain, result);
     if (bytes_ && dequantises(node)) return dequantised(node, after, chain, result);
     if (!is_f32(node.results[0]) || !takes_f32(node)) return false;
@@ -190,6 +193,16 @@ class Reader {
     return type == nullptr ? DType::kBool : type->dtype;
   }
   bool is_f32(ValueId value) const { return type_of(value) == DType::kF32; }
+
+  static bool is_cast(const Node& node) { return node.is(OpId::to_dim_order_copy_out) || node.is(OpId::to_copy_out); }
+
+  // Numbers that are widened take no step, but room in a chain that others are to join.
+  size_t steps_of(const Node& node) const { return shallow_ && is_cast(node) ? 0 : own_steps(node); }
+
+  // Whether `steps` more fit beside those that the chain has.
+  bool has_room(const Chain& chain, size_t steps) const {
+    return chain.steps.size() + steps <= (shallow_ ? kDequantising : elementwise::kMaxSteps);
+  }
 
   std::optional<Op> unary(const Node& node) const {
     if (bytes_ && node.is(OpId::round_out)) return Op::kRound;
@@ -296,7 +309,7 @@ class Reader {
   // all that is before it.
   Operand value(ValueId value, const Node& reader, size_t after, Chain* chain) const {
     const Node* maker = context_.maker(value);
-    const bool room = maker != nullptr && chain->steps.size() + own_steps(*maker) + after <= elementwise::kMaxSteps;
+    const bool room = maker != nullptr && has_room(*chain, steps_of(*maker) + after);
     if (!room || context_.type(value).shape != context_.type(reader.results[0]).shape) return chain->input(value);
     if (shallow_ && is_of_bytes(type_of(value))) return chain->input(value);
     const bool alone = context_.uses(value) == 1 && read_often_.count(value) == 0;
@@ -315,7 +328,7 @@ class Reader {
   // are. They are an input for each, whatever makes them.
   bool read_bytes(const Node& maker, Chain* chain, Operand* result) const {
     Chain own;
-    if (!bytes_ || !maker.is(OpId::fused_elementwise_out)) return false;
+    if (!bytes_ || !maker.is(OpId::fused_elementwise_out) || own_steps(maker) > kDequantising) return false;
     if (!Reader(context_, bytes_, read_often_, true).read(maker, 0, &own, result)) return false;
     if (!only_dequantises(own)) return false;
     ++chain->nodes;

@@ -53,6 +53,27 @@ TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
   EXPECT_EQ(loops, kSteps / 32);
 }
 
+// What two read is looked into for bytes that were made numbers, and no further: where that went on to what it is made of,
+// sixty such sums took years.
+TEST(FuseElementwise, SumsOfWhatTwoReadTakeLinearTime) {
+  constexpr int kSums = 4000;
+  std::string text = "method forward(%v0: f32[4], %v1: f32[4]) {\n";
+  for (int i = 2; i < kSums + 2; ++i) {
+    const std::string at = std::to_string(i), one = std::to_string(i - 1), two = std::to_string(i - 2);
+    text += "%s" + at + ": f32[4] = aten::add.Tensor(%v" + one + ", %v" + two + ", 1)\n";
+    text += "%v" + at + ": f32[4] = aten::sigmoid(%s" + at + ")\n";
+  }
+  ir::Module module = passes::parsed(text + "return %v" + std::to_string(kSums + 1) + "\n}\n");
+  delegate_all(module);
+  ASSERT_TRUE(passes::run(fuse_passes(cpu_targets()), module, passes::Options()).ok());
+  int loops = 0;
+  ir::for_each_graph(module.methods[0], module.methods[0].body, [&](const ir::Graph& graph) {
+    for (const ir::NodeId id : graph.nodes) loops += module.methods[0].node(id).is(ir::OpId::fused_elementwise_out);
+  });
+  // The last but one has one reader alone.
+  EXPECT_EQ(loops, kSums - 1);
+}
+
 // %to: bytes of %from, scale 0.25 and zero point 7.
 std::string quantised(const std::string& from, const std::string& to, const std::string& type = "[2,8,5]") {
   return filled(R"(
