@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string>
 #include <vector>
@@ -16,6 +17,27 @@
 
 namespace berth::tool {
 namespace {
+
+struct Command {
+  const char* name;
+  void (*add)(CLI::App& app, Session& session);
+};
+
+constexpr Command kCommands[] = {
+    {"compile", add_compile}, {"run", add_run},       {"inspect", add_inspect}, {"verify", add_verify},
+    {"plan", add_plan},       {"replan", add_replan}, {"report", add_report},   {"quantize", add_quantize},
+    {"compare", add_compare}, {"bench", add_bench},   {"devices", add_devices},
+};
+
+// All commands, or the only one that a command line can call: options of the others take half a millisecond to describe.
+void add_commands(int argc, char** argv, CLI::App& app, Session& session) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  const auto is_first = [&](const Command& command) { return first == command.name; };
+  const bool is_called = std::any_of(std::begin(kCommands), std::end(kCommands), is_first);
+  for (const Command& command : kCommands) {
+    if (!is_called || is_first(command)) command.add(app, session);
+  }
+}
 
 // Describes an error in the command line. Unknown options come first, since a misspelt option may be the missing one.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
@@ -62,17 +84,7 @@ int run_command_line(int argc, char** argv) {
   app.set_version_flag("--version", "berth " BERTH_VERSION);
   app.require_subcommand(1);
   Session session;
-  add_compile(app, session);
-  add_run(app, session);
-  add_inspect(app, session);
-  add_verify(app, session);
-  add_plan(app, session);
-  add_replan(app, session);
-  add_report(app, session);
-  add_quantize(app, session);
-  add_compare(app, session);
-  add_bench(app, session);
-  add_devices(app, session);
+  add_commands(argc, argv, app, session);
   app.failure_message(usage_error);
   std::vector<std::string> arguments = arguments_of(app, argc, argv);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them

@@ -1,5 +1,5 @@
-// The part of {fmt} that is not in its headers, compiled into the extension: so that a wheel needs no libfmt.so, of which
-// Debian has no archive.
+// The part of {fmt} that is not in its headers, for the tool and for the Python extension: so that a wheel needs no
+// libfmt.so, of which Debian has no archive, and the tool does not wait for one that needs libstdc++.so in turn.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
