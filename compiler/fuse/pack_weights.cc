@@ -1,6 +1,7 @@
 #include "compiler/fuse/pack_weights.h"
 
 #include <map>
+#include <new>
 
 #include "compiler/fuse/call_to_pack.h"
 
@@ -30,9 +31,11 @@ class Packer {
     const ir::Constant* constant = dense_weight(module_, method_, node);
     if (constant == nullptr) return false;
     cpu::PackedWeight packed;
-    const std::vector<uint8_t> weight = constant->blob.to_vector();
+    std::vector<uint8_t> room;
+    const bool done = pack_weight(node, *constant, constant->blob.bytes_or_copy(&room).data(), &packed);
     constant->blob.release();
-    if (!pack_weight(node, *constant, weight, &packed)) return false;
+    if (packed.no_memory) throw std::bad_alloc();
+    if (!done) return false;
     const size_t packing =
         node.is(OpId::fused_conv_out) ? size_t{arg::fused_conv_out::packing} : size_t{arg::fused_linear_out::packing};
     replace(id, arg::fused_conv_out::weight, packing, *constant, constant->type.dtype, std::move(packed));
@@ -50,7 +53,8 @@ class Packer {
       type.dtype = dtype;
       type.shape = {ir::Dim(static_cast<int64_t>(packed.bytes.size() / element_size(dtype)))};
       const std::string name = constant.name + "_packed";
-      const ir::ConstantId constant_id = module_.add_constant(name, type, ir::Blob::owned(std::move(packed.bytes)));
+      const ir::ConstantId constant_id =
+          module_.add_constant(name, type, ir::Blob::owned_buffer(std::move(packed.bytes)));
       made = made_.emplace(key, constant_id).first;
     }
     method_.node(id).args[weight] = method_.constant_value(module_, made->second);
@@ -75,21 +79,22 @@ class Packer {
     weight.is_signed = constant->type.dtype == DType::kI8;
     weight.zero_point = !ir::is_none(node.args[linear::weight_zero_point]);
     cpu::PackedWeight packed;
-    const bool done = cpu::pack_quantized(weight, constant->blob.to_vector().data(), isa_, &packed);
+    std::vector<uint8_t> room;
+    const bool done = cpu::pack_quantized(weight, constant->blob.bytes_or_copy(&room).data(), isa_, &packed);
     constant->blob.release();
+    if (packed.no_memory) throw std::bad_alloc();
     if (done) replace(id, linear::weight, packing, *constant, constant->type.dtype, std::move(packed));
     return done;
   }
 
-  bool pack_weight(const Node& node, const ir::Constant& constant, const std::vector<uint8_t>& weight,
+  bool pack_weight(const Node& node, const ir::Constant& constant, const uint8_t* weight,
                    cpu::PackedWeight* packed) const {
     cpu::ConvToPack conv;
     cpu::LinearToPack linear;
     if (node.is(OpId::fused_conv_out)) {
-      return conv_to_pack(module_, method_, node, constant, &conv) && cpu::pack_conv(conv, weight.data(), isa_, packed);
+      return conv_to_pack(module_, method_, node, constant, &conv) && cpu::pack_conv(conv, weight, isa_, packed);
     }
-    return linear_to_pack(module_, method_, node, constant, &linear) &&
-           cpu::pack_linear(linear, weight.data(), isa_, packed);
+    return linear_to_pack(module_, method_, node, constant, &linear) && cpu::pack_linear(linear, weight, isa_, packed);
   }
 
   const ir::Constant* dense_constant(const Argument& argument) const {

@@ -3,12 +3,25 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/huge_page_buffer.h"
+
 namespace berth::ir {
 
 Blob Blob::owned(std::vector<uint8_t> bytes) {
   Blob blob;
-  blob.size_ = bytes.size();
-  blob.owned_ = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  const auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+  blob.size_ = owner->size();
+  blob.bytes_ = owner->data();
+  blob.owner_ = owner;
+  return blob;
+}
+
+Blob Blob::owned_buffer(HugePageBuffer bytes) {
+  Blob blob;
+  const auto owner = std::make_shared<const HugePageBuffer>(std::move(bytes));
+  blob.size_ = owner->size();
+  blob.bytes_ = owner->data();
+  blob.owner_ = owner;
   return blob;
 }
 
@@ -33,8 +46,13 @@ Blob Blob::splat(Span<const uint8_t> element, size_t count) {
 Span<const uint8_t> Blob::bytes() const {
   BERTH_CHECK(!is_splat());
   if (file_ != nullptr) return file_->bytes().subspan(offset_, size_);
-  if (owned_ == nullptr) return {};
-  return {owned_->data(), owned_->size()};
+  return {bytes_, size_};
+}
+
+Span<const uint8_t> Blob::bytes_or_copy(std::vector<uint8_t>* room) const {
+  if (!is_splat()) return bytes();
+  *room = to_vector();
+  return *room;
 }
 
 Span<const uint8_t> Blob::element() const {

@@ -12,6 +12,10 @@
 #include "base/mapped_file.h"
 #include "base/span.h"
 
+namespace berth {
+class HugePageBuffer;  // base/huge_page_buffer.h
+}
+
 namespace berth::ir {
 
 class Blob {
@@ -19,6 +23,7 @@ class Blob {
   /// Empty.
   Blob() = default;
   static Blob owned(std::vector<uint8_t> bytes);
+  static Blob owned_buffer(HugePageBuffer bytes);
   /// REQUIRES: the range lies within the file.
   static Blob mapped(std::shared_ptr<const MappedFile> file, size_t offset, size_t size);
   /// `count` times the bytes of `element`. REQUIRES: 1 <= element.size() <= 16.
@@ -30,6 +35,8 @@ class Blob {
 
   /// The bytes, in memory or in the mapped file. REQUIRES: !is_splat().
   Span<const uint8_t> bytes() const;
+  /// All bytes, whatever the kind: where they are, or written out to `*room`.
+  Span<const uint8_t> bytes_or_copy(std::vector<uint8_t>* room) const;
   /// The repeated element. REQUIRES: is_splat().
   Span<const uint8_t> element() const;
   /// REQUIRES: is_mapped().
@@ -47,7 +54,8 @@ class Blob {
   static bool equal(const Blob& a, const Blob& b);
 
  private:
-  std::shared_ptr<const std::vector<uint8_t>> owned_;
+  std::shared_ptr<const void> owner_;  // of bytes_; null for a mapped one
+  const uint8_t* bytes_ = nullptr;
   std::shared_ptr<const MappedFile> file_;
   size_t offset_ = 0;
   size_t size_ = 0;

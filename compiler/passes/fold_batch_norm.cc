@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "base/half.h"
+#include "base/huge_page_buffer.h"
 #include "compiler/ir/arguments.h"
 #include "compiler/passes/affine.h"
 #include "compiler/passes/rewrite.h"
@@ -273,7 +275,9 @@ class NormFolder {
     Constant& old = module_.constants[method_.value(weight).constant];
     const TensorType type = old.type;
     const std::string name = old.name;
-    std::vector<uint8_t> bytes = old.blob.to_vector();
+    HugePageBuffer bytes;
+    if (!bytes.allocate(old.blob.size())) throw std::bad_alloc();
+    old.blob.read(0, {bytes.data(), bytes.size()});
     old.blob.release();
     const ir::ConstantId constant = method_.value(weight).constant;
     if (constant_uses_.contains(constant) && --constant_uses_[constant] == 0) old.blob = Blob();
@@ -292,7 +296,7 @@ class NormFolder {
                        scale.data() + columns * g);
       }
     }
-    return build.constant(type, Blob::owned(std::move(bytes)), name);
+    return build.constant(type, Blob::owned_buffer(std::move(bytes)), name);
   }
 
   ir::Module& module_;

@@ -7,9 +7,9 @@
 #include <memory>
 #include <new>
 
+#include "base/huge_page_buffer.h"
 #include "base/math.h"
 #include "format/arguments.h"
-#include "kernels/cpu/huge_page_buffer.h"
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/narrow_linear_run.h"
 #include "kernels/cpu/tiles.h"
@@ -92,18 +92,18 @@ Error pack(PrepareContext& context, const Args& args, std::unique_ptr<State> sta
   p.layout = {linear.depth, linear.columns, linear.block, linear.blocks, args.bits};
   if (!p.layout.fits()) return Error::kOk;
   const int64_t numbers = p.layout.numbers();
-  const bool allocated = state->weight.allocate(ceil_div<size_t>(p.layout.weight_bytes(), sizeof(float))) &&
-                         state->numbers.allocate(zeros == nullptr ? numbers : 2 * numbers);
+  const bool allocated = state->weight.allocate(p.layout.weight_bytes()) &&
+                         state->numbers.allocate((zeros == nullptr ? numbers : 2 * numbers) * sizeof(float));
   if (!allocated) return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
   const portable::NarrowWeight dense(args.weight, args.scales, zeros, args.bits);
-  auto* weight = reinterpret_cast<uint8_t*>(state->weight.data());
+  uint8_t* weight = state->weight.data();
   pack_narrow_weight(p.layout, dense, weight);
-  pack_narrow_scales(p.layout, dense, state->numbers.data());
+  pack_narrow_scales(p.layout, dense, state->numbers.as<float>());
   p.weight = weight;
-  p.scales = state->numbers.data();
+  p.scales = state->numbers.as<float>();
   if (zeros != nullptr) {
-    pack_narrow_zeros(p.layout, dense, state->numbers.data() + numbers);
-    p.real_zeros = state->numbers.data() + numbers;
+    pack_narrow_zeros(p.layout, dense, state->numbers.as<float>() + numbers);
+    p.real_zeros = state->numbers.as<float>() + numbers;
   }
   *out = state.release();
   return Error::kOk;

@@ -1,5 +1,7 @@
 #include "kernels/cpu/packing.h"
 
+#include <algorithm>
+
 #include "kernels/cpu/conv_engine.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/simd_limit.h"
@@ -95,10 +97,14 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const void* weight, con
   if (engine == nullptr || static_cast<int64_t>(engine->weight_type()) != spec.weight_type) return false;
   const WeightLayout& layout = engine->weight();
   const size_t size = element_size(engine->weight_type());
-  packed->bytes.resize(layout.all_numel() * size);
+  packed->no_memory = !packed->bytes.allocate(layout.all_numel() * size);
+  if (packed->no_memory) return false;
   pack(layout, weight, packed->bytes.data(), size);
-  auto* const floats = reinterpret_cast<float*>(packed->bytes.data());
-  if (layout.derived_numel > 0) engine->derive(floats, floats + layout.derived_offset());
+  if (layout.derived_numel > 0) {
+    auto* const floats = packed->bytes.as<float>();
+    std::fill(floats + layout.packed_numel(), floats + layout.derived_offset(), 0.0f);
+    engine->derive(floats, floats + layout.derived_offset());
+  }
   packed->text = packing_text(source_of(engine->name()), dense, layout);
   return true;
 }

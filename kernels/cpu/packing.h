@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/huge_page_buffer.h"
 
 namespace berth::cpu {
 
@@ -58,8 +59,9 @@ struct PackedNarrow {
 };
 
 struct PackedWeight {
-  std::vector<uint8_t> bytes;  // of the weight's type
-  std::string text;            // the argument `packing`
+  HugePageBuffer bytes;    // of the weight's type
+  std::string text;        // the argument `packing`
+  bool no_memory = false;  // it stays dense for want of memory alone
 };
 
 /// Packs `weight` (dense, as aten::convolution has it) for the instruction set `isa`: "native", "avx2", "avx512" or

@@ -65,7 +65,7 @@ bool same_derived(const WeightLayout& a, const WeightLayout& b);
 /// numel().
 void pack(const WeightLayout& layout, const float* dense, float* packed);
 void unpack(const WeightLayout& layout, const float* packed, float* dense);
-/// The same for elements of `size` bytes, 4 or 2.
+/// The same for elements of `size` bytes, 4 or 2; `dense` may be at any address where it is packed.
 void pack(const WeightLayout& layout, const void* dense, void* packed, size_t size);
 void unpack(const WeightLayout& layout, const void* packed, void* dense, size_t size);
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
+#include "base/huge_page_buffer.h"
 #include "base/mapped_file.h"
 #include "base/math.h"
-#include "kernels/cpu/huge_page_buffer.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/cpu/zeros.h"
 #include "kernels/portable/gemm_slots.h"
@@ -125,10 +125,10 @@ class WinogradEngine final : public PackedEngine {
 
   Error take_weight(const float* weight, const float* derived, ThreadPool* pool) override {
     if (derived == nullptr) {
-      if (!transformed_.allocate(this->weight().derived_numel)) return Error::kMemoryAllocationFailed;
-      transform(weight, transformed_.data(), pool);
+      if (!transformed_.allocate(this->weight().derived_numel * sizeof(float))) return Error::kMemoryAllocationFailed;
+      transform(weight, transformed_.as<float>(), pool);
     }
-    job_.transformed = derived != nullptr ? derived : transformed_.data();
+    job_.transformed = derived != nullptr ? derived : transformed_.as<float>();
     // It is read again for results that are not finite, only.
     MappedFile::release_memory(
         {reinterpret_cast<const uint8_t*>(weight), this->weight().packed_numel() * sizeof(float)});
