@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/cpu/thread_pool.h"
+#include "bench/reading_loops.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/portable/kernel_testing.h"
 
@@ -24,34 +25,6 @@ using testing::Arg;
 using testing::Array;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-using Line [[gnu::vector_size(64)]] = uint64_t;
-
-// kStreams streams side by side, each with as many sums as fit; what lies kAhead bytes ahead is fetched.
-template <int kStreams, int kAhead>
-[[gnu::target_clones("arch=x86-64-v4", "avx2", "default")]] uint64_t read_lines(const Line* lines, int64_t count) {
-  constexpr int kSums = 8 / kStreams;
-  const int64_t each = count / kStreams;
-  Line sum[8] = {};
-  for (int64_t i = 0; i + kSums <= each; i += kSums) {
-    for (int s = 0; s < kStreams; ++s) {
-      for (int j = 0; j < kSums; ++j) {
-        const Line* line = lines + s * each + i + j;
-        if (kAhead > 0) __builtin_prefetch(reinterpret_cast<const char*>(line) + kAhead);
-        sum[s * kSums + j] ^= *line;
-      }
-    }
-  }
-  uint64_t all = 0;
-  for (const Line& line : sum) {
-    for (int j = 0; j < 8; ++j) all ^= line[j];
-  }
-  return all;
-}
-
-using Reading = uint64_t (*)(const Line*, int64_t);
-constexpr Reading kReadings[] = {read_lines<1, 0>, read_lines<2, 0>, read_lines<4, 0>, read_lines<1, 4096>,
-                                 read_lines<1, 8192>};
 
 int threads_of(const ThreadPool* pool) { return pool == nullptr ? 1 : pool->size(); }
 
@@ -145,28 +118,15 @@ uint64_t sink = 0;
 
 void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
   const auto kernel = p.narrow(pool);
-  const int64_t lines = p.bytes() / static_cast<int64_t>(sizeof(Line));
-  std::vector<uint8_t> memory((lines + 1) * sizeof(Line), 1);
-  const auto* data = reinterpret_cast<const Line*>((reinterpret_cast<uintptr_t>(memory.data()) + 63) / 64 * 64);
+  bench::ReadBuffer buffer(p.bytes(), pool, threads_of(pool));
   double product = 1e9;
   double reading = 1e9;
   const double end = now() + seconds;
   while (now() < end) {
     for (int i = 0; i < 3; ++i) take(&product, [&] { kernel->run(); });
-    for (const Reading read : kReadings) {
-      take(&reading, [&] {
-        const int64_t threads = threads_of(pool);
-        KernelContext context({}, pool);
-        context.parallel_for(threads, 1, [&](int64_t first, int64_t last) {
-          for (int64_t t = first; t < last; ++t) {
-            const int64_t begin = t * lines / threads;
-            const uint64_t all = read(data + begin, (t + 1) * lines / threads - begin);
-            __atomic_fetch_xor(&sink, all, __ATOMIC_RELAXED);
-          }
-        });
-      });
-    }
+    for (const bench::Reading& loop : bench::kReadings) take(&reading, [&] { buffer.read(loop); });
   }
+  sink ^= buffer.sink();
   const double bytes = static_cast<double>(p.bytes()) * 1e-9;
   constexpr const char* kZeros[] = {"", ", whole zero points", ", real zero points"};
   std::printf("| %d x %d x %d | %d | %d%s | %.1f | %.1f | %.2f |\n", p.rows, p.depth, p.columns, p.bits, p.block,
