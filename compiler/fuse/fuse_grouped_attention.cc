@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "compiler/fuse/key_limits.h"
+#include "compiler/fuse/wide_values.h"
 
 namespace berth::fuse {
 namespace {
@@ -18,6 +19,7 @@ constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
 constexpr int kMostViews = 16;
 
 struct GroupedMatch {
+  DType dtype = DType::kF32;  // of queries, keys, values and result
   Dim batch = 1, heads = 1, queries = 1, keys = 1;
   Dim groups = 1, size = 1, value_size = 1;
   ValueId query, key, value;  // [batch * heads, queries, size], and the caches through views
@@ -43,8 +45,8 @@ ValueId under_views(const Context& context, ValueId value) {
   return value;
 }
 
-bool is_rows(const Context& context, ValueId value) {
-  return value.valid() && context.type(value).dtype == DType::kF32 && context.type(value).is_contiguous();
+bool is_rows(const Context& context, const GroupedMatch& match, ValueId value) {
+  return value.valid() && context.type(value).dtype == match.dtype && context.type(value).is_contiguous();
 }
 
 // The softmax that `node` is, or that it guards: rows of nothing but -inf give zeros, where(amax(scores) == -inf, 0,
@@ -129,7 +131,7 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
     value = under_views(context, from);
   }
   *cache = value;
-  return is_rows(context, value);
+  return is_rows(context, match, value);
 }
 
 // What is under a transposition of the last two dimensions.
@@ -177,7 +179,9 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
   const ir::TensorType& type = context.type(softmax->results[0]);
-  if (type.dtype != DType::kF32 || !is_rows(context, weighted.results[0])) return Reason::kDType;
+  match->dtype = type.dtype;
+  if (type.dtype != DType::kF32 && type.dtype != DType::kBF16) return Reason::kDType;
+  if (!is_rows(context, *match, weighted.results[0])) return Reason::kDType;
   const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
   if (type.rank() < 3 || type.rank() > 4) return Reason::kOrder;
   if (dim != -1.0 && dim != static_cast<double>(type.rank() - 1)) return Reason::kOrder;
@@ -197,7 +201,8 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   match->size = context.type(match->query).shape[2];
   match->value_size = context.type(weighted.results[0]).shape[2];
   const ValueId keys = turned_rows(context, value_argument(*scores, 1));
-  if (!keys.valid() || !is_rows(context, keys) || !is_rows(context, match->query)) return Reason::kOrder;
+  if (!keys.valid() || !is_rows(context, *match, keys) || !is_rows(context, *match, match->query))
+    return Reason::kOrder;
   Dim groups;
   if (!read_cache(context, *match, keys, match->size, &match->key, &match->groups) ||
       !read_cache(context, *match, value_argument(weighted, 1), match->value_size, &match->value, &groups) ||
@@ -229,9 +234,10 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
   if (match.mask.valid()) context.remark(node, Reason::kMask, "berth::grouped_attention");
   const std::string source = node.source;
   const std::vector<Dim> shape = context.type(node.results[0]).shape;
-  BERTH_ASSIGN_OR_RETURN(const ValueId query,
+  BERTH_ASSIGN_OR_RETURN(const ValueId given,
                          with_shape(context, build, under_views(context, match.query),
                                     {match.batch, match.heads, match.queries, match.size}, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId query, wide_value(context, build, given, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId key, with_shape(context, build, match.key,
                                                        {match.batch, match.groups, match.keys, match.size}, source));
   BERTH_ASSIGN_OR_RETURN(
@@ -244,9 +250,10 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
   BERTH_ASSIGN_OR_RETURN(const ValueId made,
                          build.one(OpId::grouped_attention_out,
                                    {query, key, value, mask, last, before, match.scale, match.guarded}, source));
-  context.replaced(context.node(id).results[0], made);
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
-  return result == made ? passes::Action::replace(made) : context.replace(id, result);
+  BERTH_ASSIGN_OR_RETURN(const ValueId rounded, narrowed_value(build, made, match.dtype, source, ""));
+  context.replaced(context.node(id).results[0], rounded);
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, rounded, shape, source));
+  return result == rounded ? passes::Action::replace(rounded) : context.replace(id, result);
 }
 
 }  // namespace

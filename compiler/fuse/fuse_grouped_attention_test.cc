@@ -61,6 +61,22 @@ TEST(FuseGroupedAttention, AComparisonWithPositionsIsALength) {
   }
 }
 
+// A model of bf16 keeps its caches; what is computed from them is f32, and rounded once.
+TEST(FuseGroupedAttention, CachesOfBf16AreReadAsTheyAre) {
+  std::string text =
+      attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
+  for (size_t at = text.find("f32["); at != std::string::npos; at = text.find("f32[", at + 5)) {
+    text.replace(at, 3, "bf16");
+  }
+  const Fused one = fuse_module(passes::parsed(text), 7, 1e-2);
+  EXPECT_EQ(one.operators(),
+            "aten::mul.Scalar dim_order_ops::_to_dim_order_copy berth::grouped_attention "
+            "dim_order_ops::_to_dim_order_copy")
+      << one.text;
+  EXPECT_NE(call_of(one).find(", %k.in, %v.in, none, %"), std::string::npos) << call_of(one);
+  EXPECT_FALSE(one.says("mask-not-a-length"));
+}
+
 TEST(FuseGroupedAttention, AWindowHasTwoEnds) {
   const Fused window = fused(attention(kKeys, R"(
     %keys: i64[1,1,1,6] = const @keys

@@ -276,8 +276,12 @@ Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
   const TensorType& q = args.tensor(0);
   const TensorType& k = args.tensor(1);
   const TensorType& v = args.tensor(2);
+  BERTH_TRY(expect_f32(args, q));
+  if (k.dtype != v.dtype || (k.dtype != DType::kF32 && k.dtype != DType::kBF16)) {
+    return args.fail(Error::kInvalidType,
+                     "expected keys and values of f32 or of bf16, found " + args.text(k) + " and " + args.text(v));
+  }
   for (size_t i = 0; i < 3; ++i) {
-    BERTH_TRY(expect_f32(args, args.tensor(i)));
     BERTH_TRY(args.expect_rank(args.tensor(i), 4, 4, "heads of rows"));
     BERTH_TRY(args.same_size(args.tensor(i).shape[0], q.shape[0], "batch sizes"));
   }

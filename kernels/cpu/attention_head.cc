@@ -25,7 +25,7 @@ struct Layout {
       : key_columns(whole_vectors(head.keys) * kLanes),
         value_columns(whole_vectors(head.size) * kLanes),
         score_columns(std::min(key_columns, kAttentionKeys)),
-        packs_values(value_columns != head.size) {}
+        packs_values(value_columns != head.size || head.narrow_key != nullptr) {}
 
   float* keys(float* scratch) const { return scratch; }
   float* scores(const AttentionHead& head, float* scratch) const { return scratch + key_columns * head.size; }
@@ -91,19 +91,33 @@ void pack_panel(const AttentionHead& head, int64_t first, int64_t width, float* 
   }
 }
 
+// The same of bf16, widened.
+void pack_narrow_panel(const AttentionHead& head, int64_t first, int64_t width, float* out) {
+  const int64_t valid = std::min(width, head.keys - first);
+  const BFloat16* in = head.narrow_key + first * head.key_row;
+  for (int64_t e = 0; e < head.size; ++e) {
+    for (int64_t j = 0; j < valid; ++j) out[e * width + j] = static_cast<float>(in[j * head.key_row + e]);
+    for (int64_t j = valid; j < width; ++j) out[e * width + j] = 0;
+  }
+}
+
 void pack(const AttentionHead& head, float* scratch) {
   const Layout layout(head);
   float* keys = layout.keys(scratch);
   for (int64_t first = 0; first < layout.key_columns; first += kTileColumns) {
     const int64_t width = std::min(kTileColumns, layout.key_columns - first);
-    pack_panel(head, first, width, keys + first * head.size);
+    float* panel = keys + first * head.size;
+    head.narrow_key == nullptr ? pack_panel(head, first, width, panel) : pack_narrow_panel(head, first, width, panel);
   }
   if (!layout.packs_values) return;
   float* values = layout.values(head, scratch);
   for (int64_t j = 0; j < head.keys; ++j) {
-    const float* row = head.value + j * head.value_row;
     float* packed = values + j * layout.value_columns;
-    std::copy(row, row + head.size, packed);
+    if (head.narrow_value == nullptr) {
+      std::copy_n(head.value + j * head.value_row, head.size, packed);
+    } else {
+      std::copy_n(head.narrow_value + j * head.value_row, head.size, packed);
+    }
     std::fill(packed + head.size, packed + layout.value_columns, 0.0f);
   }
 }

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/half.h"
+
 namespace berth::cpu {
 
 /// Rows of queries that are processed together.
@@ -23,6 +25,9 @@ struct AttentionHead {
   const float* query = nullptr;
   const float* key = nullptr;
   const float* value = nullptr;
+  /// In place of these; pack_attention() widens them.
+  const BFloat16* narrow_key = nullptr;
+  const BFloat16* narrow_value = nullptr;
   float* out = nullptr;
   int64_t query_row = 0, key_row = 0, value_row = 0, out_row = 0;
   /// What is added to the scores (one of the two at most): numbers, or 0 where true and -infinity where false.
@@ -44,7 +49,7 @@ struct AttentionHead {
   float hidden_result = std::numeric_limits<float>::quiet_NaN();
 };
 
-/// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers.
+/// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers but whether there is a narrow_key.
 size_t attention_scratch_floats(const AttentionHead& head);
 
 /// Copies the keys and values of the head to `scratch`, in the order in which attend() reads them. REQUIRES: keys >= 1;

@@ -43,8 +43,8 @@ GroupedRows rows_of(const GroupedAttention& a, int64_t batch, int64_t group, int
   rows.query_head = a.queries * a.size;
   rows.out = a.out + line * a.value_size;
   rows.out_head = a.queries * a.value_size;
-  rows.key = a.key + (batch * a.groups + group) * a.keys * a.size;
-  rows.value = a.value + (batch * a.groups + group) * a.keys * a.value_size;
+  rows.key = a.key.from((batch * a.groups + group) * a.keys * a.size);
+  rows.value = a.value.from((batch * a.groups + group) * a.keys * a.value_size);
   rows.first = a.first_key(query);
   rows.end = a.end_key(query);
   rows.scale = a.scale;
@@ -77,15 +77,16 @@ AttentionHead head_of(const GroupedAttention& a, int64_t batch, int64_t index) {
   const int64_t group = batch * a.groups + index / a.heads_per_group();
   const int64_t line = (batch * a.heads + index) * a.queries;
   head.query = a.query + line * a.size;
-  head.key = a.key + group * a.keys * a.size;
-  head.value = a.value + group * a.keys * a.size;
   head.out = a.out + line * a.size;
   head.query_row = head.key_row = head.value_row = head.out_row = head.size = a.size;
   // What no query sees is not read.
   head.first_key = std::min(a.first_key(0), a.keys - 1);
   head.keys = std::max<int64_t>(a.end_key(a.queries - 1) - head.first_key, 1);
-  head.key += head.first_key * a.size;
-  head.value += head.first_key * a.size;
+  const int64_t first = (group * a.keys + head.first_key) * a.size;
+  head.key = a.key.from(first).wide;
+  head.value = a.value.from(first).wide;
+  head.narrow_key = a.key.from(first).narrow;
+  head.narrow_value = a.value.from(first).narrow;
   head.scale = a.scale;
   head.last = a.last;
   head.before = a.before;
@@ -134,6 +135,7 @@ size_t floats_of(const GroupedAttention& a) {
   AttentionHead head;
   head.keys = a.keys;
   head.size = a.size;
+  head.narrow_key = a.key.narrow;
   return std::max(floats, attention_scratch_floats(head));
 }
 
@@ -155,6 +157,9 @@ size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args
   a.groups = key.size(1);
   a.keys = key.size(2);
   a.value_size = value.size(3);
+  // Its address says what the keys are, and no more: there is no memory yet.
+  static constexpr BFloat16 kNone;
+  if (key.dtype() == DType::kBF16) a.key.narrow = &kNone;
   const size_t slots = most_slots(a, threads);
   return slots * floats_of(a) * sizeof(float) + portable::kTempPadding;
 }

@@ -28,6 +28,7 @@ struct Case {
   DType mask_dtype = DType::kF32;
   int threads = 1;
   bool guarded = true;
+  DType caches = DType::kF32;
 };
 
 std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
@@ -37,8 +38,9 @@ std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
   return values;
 }
 
-Array random_rows(std::mt19937& random, int32_t a, int32_t b, int32_t c, int32_t d) {
-  return f32({a, b, c, d}, randoms(random, static_cast<size_t>(a) * b * c * d, 1.5));
+Array random_rows(std::mt19937& random, DType type, int32_t a, int32_t b, int32_t c, int32_t d) {
+  const int64_t count = int64_t{a} * b * c * d;
+  return Array(type, {a, b, c, d}, randoms(random, count, 1.5));
 }
 
 struct Problem {
@@ -92,7 +94,7 @@ std::string text_of(const Case& c, unsigned seed) {
   return "seed " + std::to_string(seed) + ": " + std::to_string(c.heads) + " heads of " + std::to_string(c.groups) +
          " groups, " + std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys of " +
          std::to_string(c.size) + ", values of " + std::to_string(c.value_size) + ", " + std::to_string(c.threads) +
-         " threads";
+         " threads" + (c.caches == DType::kBF16 ? ", caches of bf16" : "");
 }
 
 std::vector<double> rows_of(const Problem& p) {
@@ -122,9 +124,9 @@ void expect_rows(const std::vector<double>& found, const std::vector<double>& wa
 void check(const Case& c, unsigned seed) {
   std::mt19937 random(seed);
   Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
-  const Array query = random_rows(random, c.batch, c.heads, c.queries, c.size);
-  const Array key = random_rows(random, c.batch, c.groups, c.keys, c.size);
-  const Array value = random_rows(random, c.batch, c.groups, c.keys, c.value_size);
+  const Array query = random_rows(random, DType::kF32, c.batch, c.heads, c.queries, c.size);
+  const Array key = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.size);
+  const Array value = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.value_size);
   p.query = query.values();
   p.key = key.values();
   p.value = value.values();
@@ -178,6 +180,37 @@ TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
   c.value_size = 20;
   c.threads = 3;
   check(c, 2);
+}
+
+// Few queries read bf16 where it lies, many have it widened first. Sizes that fill registers and that do not.
+TEST(GroupedAttention, CachesOfBf16AreWidenedExactly) {
+  Case c;
+  c.caches = DType::kBF16;
+  c.batch = 2;
+  c.heads = 14;
+  c.groups = 2;
+  c.keys = 71;
+  for (const int32_t size : {64, 20, 7}) {
+    c.size = c.value_size = size;
+    for (const int32_t queries : {1, 3, 29}) {
+      c.queries = queries;
+      c.last.clear();
+      for (int i = 0; i < queries; ++i) c.last.push_back(40 + i);
+      c.before.assign(queries, 5);
+      check(c, 20 + size);
+    }
+  }
+  c.value_size = 40;
+  check(c, 30);
+}
+
+TEST(GroupedAttention, KeysAndValuesAreOfOneType) {
+  const Array query = f32({1, 1, 1, 4}), key = f32({1, 1, 3, 4}), out = f32({1, 1, 1, 4});
+  const Array value(DType::kBF16, {1, 1, 3, 4}, {});
+  std::vector<Arg> args = {query, key, value, nullptr, nullptr, nullptr, 1.0, true, out};
+  const testing::Outcome outcome = testing::run_with(grouped_attention_out, args, 1, size_t{1} << 16);
+  EXPECT_EQ(outcome.error, Error::kInvalidArgument);
+  EXPECT_NE(outcome.message.find("keys and values of f32 or bf16"), std::string::npos) << outcome.message;
 }
 
 TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/grouped_rows.cc"
@@ -17,31 +18,51 @@ namespace {
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 constexpr int kHeads = 4;
 
+HWY_INLINE FloatVector load(const float* from) { return hn::LoadU(FloatTag(), from); }
+
+HWY_INLINE FloatVector load(const BFloat16* from) {
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> du;
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
+}
+
+template <typename T>
+const T* rows_of(const portable::CacheRows& rows) {
+  if constexpr (std::is_same_v<T, float>) {
+    return rows.wide;
+  } else {
+    return rows.narrow;
+  }
+}
+
 // Scores of a head, filled up to whole registers.
 int64_t score_row(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; }
 
 size_t scratch_floats(int64_t heads, int64_t keys) { return (heads * score_row(keys) + 15) / 16 * 16; }
 
 // Heads [head, head + kCount): the products of their queries with each key.
-template <int kCount>
+template <typename T, int kCount>
 HWY_INLINE void multiply_keys(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
   const FloatTag d;
   const float* query = r.query + head * r.query_head;
   for (int64_t j = r.first; j < r.end; ++j) {
-    const float* key = r.key + j * r.size;
+    const T* key = rows_of<T>(r.key) + j * r.size;
     FloatVector sum[kCount];
     BERTH_UNROLL_FULL
     for (int h = 0; h < kCount; ++h) sum[h] = hn::Zero(d);
     int64_t e = 0;
     for (; e + kLanes <= r.size; e += kLanes) {
-      const FloatVector k = hn::LoadU(d, key + e);
+      const FloatVector k = load(key + e);
       BERTH_UNROLL_FULL
       for (int h = 0; h < kCount; ++h) sum[h] = hn::MulAdd(hn::LoadU(d, query + h * r.query_head + e), k, sum[h]);
     }
     BERTH_UNROLL_FULL
     for (int h = 0; h < kCount; ++h) {
       float all = hn::GetLane(hn::SumOfLanes(d, sum[h]));
-      for (int64_t rest = e; rest < r.size; ++rest) all += query[h * r.query_head + rest] * key[rest];
+      for (int64_t rest = e; rest < r.size; ++rest)
+        all += query[h * r.query_head + rest] * static_cast<float>(key[rest]);
       scores[(head + h) * row + j - r.first] = all * r.scale;
     }
   }
@@ -76,7 +97,7 @@ float soften(float* x, int64_t n) {
 }
 
 // Of heads [head, head + kCount), elements [from, from + kVectors * kLanes) of the sums of values.
-template <int kCount, int kVectors>
+template <typename T, int kCount, int kVectors>
 HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from, const float* scores, int64_t row,
                                 const float* factors) {
   const FloatTag d;
@@ -86,11 +107,11 @@ HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) sum[h][v] = hn::Zero(d);
   }
-  const float* value = r.value + r.first * r.value_size + from;
+  const T* value = rows_of<T>(r.value) + r.first * r.value_size + from;
   for (int64_t j = 0; j < r.end - r.first; ++j, value += r.value_size) {
     FloatVector part[kVectors];
     BERTH_UNROLL_FULL
-    for (int v = 0; v < kVectors; ++v) part[v] = hn::LoadU(d, value + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) part[v] = load(value + v * kLanes);
     BERTH_UNROLL_FULL
     for (int h = 0; h < kCount; ++h) {
       const FloatVector share = hn::Set(d, scores[(head + h) * row + j]);
@@ -112,7 +133,7 @@ HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from
 void multiply_rest(const GroupedRows& r, int64_t head, int64_t from, const float* scores, float factor) {
   for (int64_t e = from; e < r.value_size; ++e) {
     float sum = 0;
-    for (int64_t j = r.first; j < r.end; ++j) sum += scores[j - r.first] * r.value[j * r.value_size + e];
+    for (int64_t j = r.first; j < r.end; ++j) sum += scores[j - r.first] * r.value.at(j * r.value_size + e);
     r.out[head * r.out_head + e] = sum * factor;
   }
 }
@@ -122,10 +143,10 @@ void fill_result(const GroupedRows& r, int64_t head) {
 }
 
 // Heads [head, head + kCount) with kCount <= kHeads.
-template <int kCount>
+template <typename T, int kCount>
 HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
   constexpr int kVectors = kTileVectors;
-  multiply_keys<kCount>(r, head, scores, row);
+  multiply_keys<T, kCount>(r, head, scores, row);
   float factors[kHeads];
   bool hidden[kHeads];
   for (int64_t h = 0; h < kCount; ++h) {
@@ -138,9 +159,9 @@ HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores
   }
   int64_t e = 0;
   for (; e + kVectors * kLanes <= r.value_size; e += kVectors * kLanes) {
-    multiply_values<kCount, kVectors>(r, head, e, scores, row, factors);
+    multiply_values<T, kCount, kVectors>(r, head, e, scores, row, factors);
   }
-  for (; e + kLanes <= r.value_size; e += kLanes) multiply_values<kCount, 1>(r, head, e, scores, row, factors);
+  for (; e + kLanes <= r.value_size; e += kLanes) multiply_values<T, kCount, 1>(r, head, e, scores, row, factors);
   for (int64_t h = 0; e < r.value_size && h < kCount; ++h) {
     multiply_rest(r, head + h, e, scores + (head + h) * row, factors[h]);
   }
@@ -149,16 +170,21 @@ HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores
   }
 }
 
+template <typename T>
+void attend_all_heads(const GroupedRows& r, float* scratch, int64_t row) {
+  int64_t head = 0;
+  for (; head + kHeads <= r.heads; head += kHeads) attend_heads<T, kHeads>(r, head, scratch, row);
+  for (; head + 2 <= r.heads; head += 2) attend_heads<T, 2>(r, head, scratch, row);
+  for (; head < r.heads; ++head) attend_heads<T, 1>(r, head, scratch, row);
+}
+
 void attend_rows(const GroupedRows& r, float* scratch) {
   if (r.end <= r.first) {
     for (int64_t h = 0; h < r.heads; ++h) fill_result(r, h);
     return;
   }
   const int64_t row = score_row(r.end - r.first);
-  int64_t head = 0;
-  for (; head + kHeads <= r.heads; head += kHeads) attend_heads<kHeads>(r, head, scratch, row);
-  for (; head + 2 <= r.heads; head += 2) attend_heads<2>(r, head, scratch, row);
-  for (; head < r.heads; ++head) attend_heads<1>(r, head, scratch, row);
+  r.key.narrow == nullptr ? attend_all_heads<float>(r, scratch, row) : attend_all_heads<BFloat16>(r, scratch, row);
 }
 
 }  // namespace

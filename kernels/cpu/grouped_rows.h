@@ -5,13 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/portable/fused_grouped_attention.h"
+
 namespace berth::cpu {
 
 /// Strides are in elements; rows of keys and of values lie one behind the other.
 struct GroupedRows {
   const float* query = nullptr;  // of the first head
-  const float* key = nullptr;    // of the group's first key
-  const float* value = nullptr;
+  portable::CacheRows key;       // of the group's first key
+  portable::CacheRows value;
   float* out = nullptr;  // of the first head
   int64_t query_head = 0, out_head = 0;
   /// What is added to the scores (one of the two at most): numbers, or 0 where true and -infinity where false; of the

@@ -122,15 +122,25 @@ class Cases {
     return Arg(memory_(Array(DType::kI64, {queries}, values)));
   }
 
+  Arg cache(DType type, const Sizes& sizes) {
+    if (type == DType::kF32) return numbers(sizes);
+    int64_t count = 1;
+    for (const int32_t size : sizes) count *= size;
+    std::vector<double> values;
+    for (int64_t i = 0; i < count; ++i) values.push_back(0.25 * whole(-9, 9));
+    return Arg(memory_(Array(type, sizes, values)));
+  }
+
   void grouped_attention() {
+    const DType type = truth() ? DType::kF32 : DType::kBF16;
     const int32_t batch = whole(1, 2), groups = whole(1, 3), heads = groups * whole(1, 4);
     const int32_t queries = truth() ? 1 : size(), keys = whole(0, 5) == 0 ? whole(500, 600) : size();
     const int32_t width = size(), value_width = truth() ? width : size();
     const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
     const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
     compare("berth::grouped_attention.out",
-            {numbers({batch, heads, queries, width}), numbers({batch, groups, keys, width}),
-             numbers({batch, groups, keys, value_width}),
+            {numbers({batch, heads, queries, width}), cache(type, {batch, groups, keys, width}),
+             cache(type, {batch, groups, keys, value_width}),
              truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})),
              limits(queries, -1, keys + 3), limits(queries, -4, keys), 0.1 * whole(1, 9), truth()},
             {testing::f32({batch, heads, queries, value_width})}, 1);

@@ -13,18 +13,28 @@ namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
-bool takes(const Tensor& tensor) {
-  return tensor.dtype() == DType::kF32 && tensor.rank() == 4 && tensor.is_contiguous();
+bool has_rows(const Tensor& tensor) { return tensor.rank() == 4 && tensor.is_contiguous(); }
+
+bool takes(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && has_rows(tensor); }
+
+bool takes_caches(const Tensor& key, const Tensor& value) {
+  const bool known = key.dtype() == DType::kF32 || key.dtype() == DType::kBF16;
+  return known && key.dtype() == value.dtype() && has_rows(key) && has_rows(value);
+}
+
+CacheRows rows_of(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kF32) return {tensor.data<float>(), nullptr};
+  return {nullptr, tensor.data<BFloat16>()};
 }
 
 Error read_rows(KernelContext& context, const arguments::grouped_attention_out& args, GroupedAttention* a) {
-  const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
-  for (const Tensor* tensor : tensors) {
-    if (!takes(*tensor)) {
-      return context.fail(Error::kInvalidArgument, "grouped attention takes f32 of four row-major dimensions");
-    }
-    BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
+  if (!takes(args.query) || !takes_caches(args.key, args.value)) {
+    return context.fail(
+        Error::kInvalidArgument,
+        "grouped attention takes f32, and keys and values of f32 or bf16, of four row-major dimensions");
   }
+  const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
+  for (const Tensor* tensor : tensors) BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
   const Tensor& key = args.key;
   const Tensor& value = args.value;
   a->batch = args.query.size(0);
@@ -42,8 +52,8 @@ Error read_rows(KernelContext& context, const arguments::grouped_attention_out& 
     return context.fail(Error::kInvalidArgument, "the heads of queries do not divide among those of keys");
   }
   a->query = args.query.data<float>();
-  a->key = key.data<float>();
-  a->value = value.data<float>();
+  a->key = rows_of(key);
+  a->value = rows_of(value);
   a->scale = static_cast<float>(args.scale);
   a->guarded = args.guarded;
   return Error::kOk;
@@ -123,15 +133,15 @@ namespace {
 void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row, float* scores) {
   const int64_t group = batch * a.groups + head / a.heads_per_group();
   const float* q = a.query + ((batch * a.heads + head) * a.queries + row) * a.size;
-  const float* keys = a.key + group * a.keys * a.size;
-  const float* values = a.value + group * a.keys * a.value_size;
+  const CacheRows keys = a.key.from(group * a.keys * a.size);
+  const CacheRows values = a.value.from(group * a.keys * a.value_size);
   float* out = a.out + ((batch * a.heads + head) * a.queries + row) * a.value_size;
   const int64_t first = a.first_key(row);
   const int64_t end = a.end_key(row);
   float most = kMinusInfinity;
   for (int64_t j = first; j < end; ++j) {
     float sum = 0;
-    for (int64_t e = 0; e < a.size; ++e) sum += q[e] * keys[j * a.size + e];
+    for (int64_t e = 0; e < a.size; ++e) sum += q[e] * keys.at(j * a.size + e);
     scores[j] = sum * a.scale + a.mask_at(batch, head, row, j);
     most = scores[j] > most || scores[j] != scores[j] ? scores[j] : most;
   }
@@ -145,7 +155,7 @@ void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row,
   }
   for (int64_t j = first; j < end; ++j) {
     const float share = scores[j] / total;
-    for (int64_t e = 0; e < a.value_size; ++e) out[e] += share * values[j * a.value_size + e];
+    for (int64_t e = 0; e < a.value_size; ++e) out[e] += share * values.at(j * a.value_size + e);
   }
 }
 

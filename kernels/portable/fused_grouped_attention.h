@@ -8,17 +8,29 @@
 // as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it.
 #pragma once
 
+#include "base/half.h"
 #include "kernels/portable/arguments.h"
 #include "runtime/kernel.h"
 
 namespace berth::portable {
 
-/// Query [batch, heads, queries, size], key [batch, groups, keys, size], value [batch, groups, keys, value_size], all f32
-/// and row-major.
+/// Keys or values: f32, or bf16, which are widened as they are read.
+struct CacheRows {
+  const float* wide = nullptr;  // one of the two
+  const BFloat16* narrow = nullptr;
+
+  float at(int64_t i) const { return narrow == nullptr ? wide[i] : static_cast<float>(narrow[i]); }
+  CacheRows from(int64_t i) const {
+    return narrow == nullptr ? CacheRows{wide + i, nullptr} : CacheRows{nullptr, narrow + i};
+  }
+};
+
+/// Query [batch, heads, queries, size] of f32, key [batch, groups, keys, size] and value [batch, groups, keys, value_size],
+/// both of f32 or both of bf16; all row-major.
 struct GroupedAttention {
   const float* query;
-  const float* key;
-  const float* value;
+  CacheRows key;
+  CacheRows value;
   float* out;
   const Tensor* mask;     // f32, added to the scores, or bool; may be null
   const int64_t* last;    // of each query; may be null
