@@ -21,8 +21,8 @@ using Packed = std::map<std::pair<ir::ConstantId, std::string>, ir::ConstantId>;
 
 class Packer {
  public:
-  Packer(ir::Module& module, ir::Method& method, const std::string& isa, Packed* made)
-      : module_(module), method_(method), isa_(isa), made_(*made) {}
+  Packer(ir::Module& module, ir::Method& method, const targets::Target& target, Packed* made)
+      : module_(module), method_(method), target_(target), made_(*made) {}
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
@@ -80,7 +80,7 @@ class Packer {
     weight.zero_point = !ir::is_none(node.args[linear::weight_zero_point]);
     cpu::PackedWeight packed;
     std::vector<uint8_t> room;
-    const bool done = cpu::pack_quantized(weight, constant->blob.bytes_or_copy(&room).data(), isa_, &packed);
+    const bool done = cpu::pack_quantized(weight, constant->blob.bytes_or_copy(&room).data(), target_.isa, &packed);
     constant->blob.release();
     if (packed.no_memory) throw std::bad_alloc();
     if (done) replace(id, linear::weight, packing, *constant, constant->type.dtype, std::move(packed));
@@ -92,9 +92,10 @@ class Packer {
     cpu::ConvToPack conv;
     cpu::LinearToPack linear;
     if (node.is(OpId::fused_conv_out)) {
-      return conv_to_pack(module_, method_, node, constant, &conv) && cpu::pack_conv(conv, weight, isa_, packed);
+      return conv_to_pack(module_, method_, node, constant, &conv) && cpu::pack_conv(conv, weight, target_.isa, packed);
     }
-    return linear_to_pack(module_, method_, node, constant, &linear) && cpu::pack_linear(linear, weight, isa_, packed);
+    return linear_to_pack(module_, method_, node, constant, &linear) &&
+           cpu::pack_linear(linear, weight, target_.isa, packed);
   }
 
   const ir::Constant* dense_constant(const Argument& argument) const {
@@ -130,6 +131,7 @@ class Packer {
     linear.columns = weight->type.shape[1].value;
     linear.bits = std::get<ir::Dim>(args[at::bits]).value;
     linear.block = std::get<ir::Dim>(args[at::block]).value;
+    linear.rounds_input = target_.weights == DType::kBF16;
     linear.weight = bytes.data();
     linear.scales = factors.data();
     linear.scale_rows = scales->type.shape[0].value;
@@ -160,7 +162,7 @@ class Packer {
 
   ir::Module& module_;
   ir::Method& method_;
-  const std::string& isa_;
+  const targets::Target& target_;
   Packed& made_;
 };
 
@@ -171,7 +173,7 @@ Expected<passes::Changed> pack_weights(ir::Module& module, const Targets& target
   return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, ir::Graph& region) {
     bool changed = false;
     if (target.isa.empty()) return Expected<bool>(false);
-    Packer packer(module, method, target.isa, &made);
+    Packer packer(module, method, target, &made);
     for (NodeId id : region.nodes) changed = packer.pack(id) || changed;
     return Expected<bool>(changed);
   });

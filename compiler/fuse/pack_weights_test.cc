@@ -11,11 +11,12 @@ namespace berth::fuse {
 namespace {
 
 // After pack_weights alone, for this instruction set or the machine's own.
-ir::Module packed(const std::string& text, const std::string& isa = "") {
+ir::Module packed(const std::string& text, const std::string& isa = "", DType weights = DType::kF32) {
   ir::Module module = passes::parsed(text);
   delegate_all(module);
   Targets targets = *targets::parse_targets("cpu");
   if (!isa.empty()) targets[0].isa = isa;
+  targets[0].weights = weights;
   const auto changed = pack_weights(module, targets, {});
   EXPECT_TRUE(changed.ok());
   return module;
@@ -98,6 +99,16 @@ TEST(PackWeights, NarrowOnesLieInPanelsWithTheirScalesAndZeroPoints) {
         EXPECT_EQ(static_cast<int8_t>(zeros[place]), -9 + (b * 80 + j) * 37 % 19) << b << ", " << j;
       }
     }
+  }
+}
+
+TEST(PackWeights, InputsOfNarrowOnesAreRoundedForBf16Alone) {
+  namespace at = arg::fused_narrow_linear_out;
+  for (const auto& [weights, text] : {std::pair{DType::kF32, "panels 64 [16,80]"},
+                                      {DType::kF16, "panels 64 [16,80]"},
+                                      {DType::kBF16, "panels 64 [16,80] digits 2"}}) {
+    const ir::Module module = packed(narrow_text("i8", numbers(160, -9, 9)), "", weights);
+    EXPECT_EQ(std::get<std::string>(nodes_of(module, ir::OpId::fused_narrow_linear_out)[0]->args[at::packing]), text);
   }
 }
 

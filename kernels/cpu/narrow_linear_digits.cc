@@ -33,13 +33,13 @@ int64_t chunk_end(const NarrowLayout& layout, int64_t begin) {
 
 bool has_vnni() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
 
-DigitFunctions digit_functions(int64_t bits) {
-  return has_vnni() ? vnni_digit_functions(bits) : avx2_digit_functions();
+DigitFunctions digit_functions(const NarrowLayout& layout) {
+  return has_vnni() ? vnni_digit_functions(layout.bits, layout.digits) : avx2_digit_functions();
 }
 
 #else
 
-DigitFunctions digit_functions(int64_t) { return {}; }
+DigitFunctions digit_functions(const NarrowLayout&) { return {}; }
 
 #endif
 
@@ -75,7 +75,9 @@ bool has_narrow_digits(int64_t bits, int64_t rows) {
 bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i, const NarrowDigits& digits) {
   // Powers of two: an element times one is exact.
   constexpr int kMostExponent = 100;
-  const DigitFunctions functions = digit_functions(layout.bits);
+  const DigitFunctions functions = digit_functions(layout);
+  // The largest number, kMostSteps, stays below the half that would be rounded up to one more.
+  const int shift = layout.digits == 2 ? 8 : 0;
   const int centre = 1 << (layout.bits - 1);
   NarrowDigits::Chunk* chunk = digits.chunks(i);
   for (int64_t k = 0; k < layout.depth; ++chunk) {
@@ -86,7 +88,8 @@ bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i
     if (!std::isfinite(largest) || std::abs(exponent) > kMostExponent) return false;
     const int power = 23 - exponent - (std::ldexp(largest, 23 - exponent) > kMostSteps ? 1 : 0);
     int32_t sums[NarrowDigits::kDigits];
-    functions.split(input + k, end - k, std::ldexp(1.0f, power), digits.digits(i) + NarrowDigits::kDigits * k, sums);
+    functions.split(input + k, end - k, std::ldexp(1.0f, power - shift), shift,
+                    digits.digits(i) + NarrowDigits::kDigits * k, sums);
     for (int d = 0; d < NarrowDigits::kDigits; ++d) chunk->start[d] = -centre * sums[d];
     chunk->total = static_cast<float>((int64_t{sums[2]} * 256 + sums[1]) * 256 + sums[0]);
     chunk->step = std::ldexp(1.0f, -power);
@@ -98,7 +101,7 @@ bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i
 void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigits& digits, int64_t begin, int64_t end,
                      float* sum) {
   const NarrowLayout& layout = packed.layout;
-  const DigitFunctions functions = digit_functions(layout.bits);
+  const DigitFunctions functions = digit_functions(layout);
   const int64_t width = layout.width(panel);
   std::fill_n(sum, (end - begin) * kNarrowPanel, 0.0f);
   const int64_t blocks = std::max<int64_t>(1, kTurn / layout.block);

@@ -51,7 +51,7 @@ BERTH_AVX2 float largest_of(const float* x, int64_t n) {
   return __builtin_bit_cast(float, *std::max_element(lanes, lanes + kLanes));
 }
 
-BERTH_AVX2 void split(const float* x, int64_t n, float steps, int8_t* to, int32_t* sums) {
+BERTH_AVX2 void split(const float* x, int64_t n, float steps, int shift, int8_t* to, int32_t* sums) {
   const __m256 factor = _mm256_set1_ps(steps);
   const __m256i half = _mm256_set1_epi32(0x808080);
   const __m256i sign = _mm256_set1_epi32(static_cast<int>(0x80808080));
@@ -62,7 +62,8 @@ BERTH_AVX2 void split(const float* x, int64_t n, float steps, int8_t* to, int32_
   __m256i sum = _mm256_setzero_si256();
   for (int64_t k = 0; k < n; k += kLanes, to += kDigits * kLanes) {
     // Digits from 0 to 255 of the number that is half of all numbers greater.
-    const __m256i steps_of = _mm256_cvtps_epi32(_mm256_mul_ps(load_part(x + k, n - k), factor));
+    const __m256i rounded = _mm256_cvtps_epi32(_mm256_mul_ps(load_part(x + k, n - k), factor));
+    const __m256i steps_of = _mm256_slli_epi32(rounded, shift);
     const __m256i digits = _mm256_shuffle_epi8(_mm256_xor_si256(_mm256_add_epi32(steps_of, half), sign), by_digit);
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(byte_ones, digits), ones));
     // Each is followed by four bytes of nothing, where the next begin.

@@ -30,15 +30,16 @@ constexpr int64_t kDigitsAhead = 8192;
 struct DigitFunctions {
   /// The largest magnitude; NaN is the largest of all.
   float (*largest)(const float* x, int64_t n);
-  /// x[i] * steps, rounded, as digits: of four elements the first digits, then the second ones, then the third. Sets
-  /// the sums of each digit. May write 48 bytes behind the last digit.
-  void (*split)(const float* x, int64_t n, float steps, int8_t* to, int32_t* sums);
+  /// x[i] * steps, rounded and then times 2^shift, as digits: of four elements the first digits, then the second ones,
+  /// then the third. Sets the sums of each digit. May write 48 bytes behind the last digit.
+  void (*split)(const float* x, int64_t n, float steps, int shift, int8_t* to, int32_t* sums);
   /// Adds the products of `count` rows to out[i * 64 + j].
   void (*add)(const DigitTurn& turn, DigitRows rows, int64_t count, float* out);
 };
 
-/// For weights of 8 or 4 bits. REQUIRES: the processor is an x86 with AVX-512 VNNI.
-DigitFunctions vnni_digit_functions(int64_t bits);
+/// For weights of 8 or 4 bits; of two digits, the first one must be 0. REQUIRES: the processor is an x86 with AVX-512
+/// VNNI.
+DigitFunctions vnni_digit_functions(int64_t bits, int64_t digits);
 /// For weights of 4 bits. REQUIRES: the processor is an x86 with AVX2 and FMA.
 DigitFunctions avx2_digit_functions();
 

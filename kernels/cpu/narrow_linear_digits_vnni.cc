@@ -14,7 +14,7 @@
 #if defined(__clang__)
 #define BERTH_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define BERTH_UNROLL _Pragma("GCC unroll 4")
+#define BERTH_UNROLL _Pragma("GCC unroll 8")
 #endif
 #define BERTH_VNNI_INLINE BERTH_VNNI [[gnu::always_inline]] inline
 #define BERTH_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]]
@@ -42,7 +42,7 @@ BERTH_VNNI float largest_of(const float* x, int64_t n) {
 }
 
 // Sets the sums of each digit.
-BERTH_VNNI void split(const float* x, int64_t n, float steps, int8_t* to, int32_t* sums) {
+BERTH_VNNI void split(const float* x, int64_t n, float steps, int shift, int8_t* to, int32_t* sums) {
   const __m512 factor = _mm512_set1_ps(steps);
   const __m512i half = _mm512_set1_epi32(0x808080);
   const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80808080));
@@ -55,7 +55,7 @@ BERTH_VNNI void split(const float* x, int64_t n, float steps, int8_t* to, int32_
   for (int64_t k = 0; k < n; k += kLanes, to += kDigits * kLanes) {
     const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of(n - k), x + k), factor);
     // Digits from 0 to 255 of the number that is half of all numbers greater.
-    const __m512i greater = _mm512_add_epi32(_mm512_cvtps_epi32(scaled), half);
+    const __m512i greater = _mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtps_epi32(scaled), shift), half);
     const __m512i digits = _mm512_shuffle_epi8(_mm512_xor_si512(greater, sign), by_digit);
     sum = _mm512_dpbusd_epi32(sum, ones, digits);
     _mm512_mask_storeu_epi32(to, 0xFFF, _mm512_permutexvar_epi32(closer, digits));
@@ -80,7 +80,8 @@ BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i digits, __m512i 
 template <int kRows, int kVectors>
 using Sums = __m512i[kRows][kDigits][kVectors];
 
-template <int64_t kBits, int kRows, int kVectors>
+// Digits from kFirst on; those before are 0.
+template <int64_t kBits, int kFirst, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t row_bytes,
                                  Sums<kRows, kVectors>& sum) {
   const __m512i low = _mm512_set1_epi8(15);
@@ -98,7 +99,7 @@ BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t
   BERTH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     BERTH_UNROLL
-    for (int d = 0; d < kDigits; ++d) {
+    for (int d = kFirst; d < kDigits; ++d) {
       const __m512i first = four(x + i * row_bytes + 4 * d);
       BERTH_UNROLL
       for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_products(bytes[v], first, sum[i][d][v]);
@@ -118,14 +119,14 @@ BERTH_VNNI_INLINE __m512 zeros_at(const DigitTurn& turn, int64_t column) {
 }
 
 // One chunk, and columns from `column` on, as many as kVectors registers hold.
-template <int64_t kBits, int kRows, int kVectors>
+template <int64_t kBits, int kFirst, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows, int64_t column, float* out) {
   constexpr int64_t kGroup = 32 / kBits;
   Sums<kRows, kVectors> sum;
   BERTH_UNROLL
   for (int i = 0; i < kRows; ++i) {
     BERTH_UNROLL
-    for (int d = 0; d < kDigits; ++d) {
+    for (int d = kFirst; d < kDigits; ++d) {
       const __m512i start = _mm512_set1_epi32(rows.chunk[i * rows.row_chunks].start[d]);
       BERTH_UNROLL
       for (int v = 0; v < kVectors; ++v) sum[i][d][v] = start;
@@ -134,7 +135,7 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   const uint8_t* weight = turn.weight + column * 4;
   const int8_t* x = rows.digits;
   for (int64_t k = 0; k < turn.rows; k += kGroup, weight += turn.width * 4, x += kDigits * kGroup) {
-    add_group<kBits, kRows, kVectors>(weight, x, rows.row_bytes, sum);
+    add_group<kBits, kFirst, kRows, kVectors>(weight, x, rows.row_bytes, sum);
   }
   const __m512 base = _mm512_set1_ps(256);
   const bool has_zeros = turn.zeros != nullptr || turn.real_zeros != nullptr;
@@ -147,28 +148,37 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
     for (int i = 0; i < kRows; ++i) {
       const NarrowDigits::Chunk& chunk = rows.chunk[i * rows.row_chunks];
       const __m512i most = _mm512_add_epi32(_mm512_slli_epi32(sum[i][2][v], 8), sum[i][1][v]);
-      __m512 all = _mm512_fmadd_ps(_mm512_cvtepi32_ps(most), base, _mm512_cvtepi32_ps(sum[i][0][v]));
-      if (has_zeros) all = _mm512_fnmadd_ps(zeros, _mm512_set1_ps(chunk.total), all);
+      __m512 all = _mm512_cvtepi32_ps(most);
       float* to = out + i * kNarrowPanel + at;
-      all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
+      if (kFirst > 0 && !has_zeros) {
+        all = _mm512_mul_ps(all, _mm512_set1_ps(256 * chunk.step));
+      } else {
+        if constexpr (kFirst == 0) {
+          all = _mm512_fmadd_ps(all, base, _mm512_cvtepi32_ps(sum[i][0][v]));
+        } else {
+          all = _mm512_mul_ps(all, base);
+        }
+        if (has_zeros) all = _mm512_fnmadd_ps(zeros, _mm512_set1_ps(chunk.total), all);
+        all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
+      }
       _mm512_storeu_ps(to, _mm512_fmadd_ps(all, scale, _mm512_loadu_ps(to)));
     }
   }
 }
 
-template <int64_t kBits, int kRows>
+template <int64_t kBits, int kFirst, int kRows>
 BERTH_VNNI [[gnu::noinline]] void add_rows(const DigitTurn& whole, DigitRows rows, float* out) {
   // Sums, weights and what they are multiplied with are all registers that there are.
-  constexpr int kVectors = kRows == 1 || (kRows == 2 && kBits == 8) ? 4 : 2;
+  constexpr int kVectors = kRows == 1 || (kRows == 2 && (kBits == 8 || kFirst > 0)) ? 4 : 2;
   constexpr int64_t kGroup = 32 / kBits;
   DigitTurn turn = whole;
   for (int64_t left = whole.rows; left > 0; left -= whole.block) {
     turn.rows = std::min(left, whole.block);
     int64_t column = 0;
     for (; column + kVectors * kLanes <= turn.width; column += kVectors * kLanes) {
-      add_columns<kBits, kRows, kVectors>(turn, rows, column, out);
+      add_columns<kBits, kFirst, kRows, kVectors>(turn, rows, column, out);
     }
-    for (; column < turn.width; column += kLanes) add_columns<kBits, kRows, 1>(turn, rows, column, out);
+    for (; column < turn.width; column += kLanes) add_columns<kBits, kFirst, kRows, 1>(turn, rows, column, out);
     turn.weight += whole.block / kGroup * turn.width * 4;
     turn.scales += turn.width;
     if (turn.zeros != nullptr) turn.zeros += turn.width;
@@ -178,13 +188,16 @@ BERTH_VNNI [[gnu::noinline]] void add_rows(const DigitTurn& whole, DigitRows row
   }
 }
 
-template <int64_t kBits>
+template <int64_t kBits, int kFirst>
 void add_all_rows(const DigitTurn& turn, DigitRows rows, int64_t count, float* out) {
+  // Fewer digits leave registers for more rows.
+  constexpr int kMost = kFirst == 0 ? 4 : 6;
   for (int64_t taken = 0; count > 0; count -= taken) {
-    taken = count >= 4 ? 4 : count >= 2 ? 2 : 1;
-    if (taken == 4) add_rows<kBits, 4>(turn, rows, out);
-    if (taken == 2) add_rows<kBits, 2>(turn, rows, out);
-    if (taken == 1) add_rows<kBits, 1>(turn, rows, out);
+    taken = count >= kMost ? kMost : count >= 4 ? 4 : count >= 2 ? 2 : 1;
+    if (taken == 6) add_rows<kBits, kFirst, kMost>(turn, rows, out);
+    if (taken == 4) add_rows<kBits, kFirst, 4>(turn, rows, out);
+    if (taken == 2) add_rows<kBits, kFirst, 2>(turn, rows, out);
+    if (taken == 1) add_rows<kBits, kFirst, 1>(turn, rows, out);
     rows.digits += taken * rows.row_bytes;
     rows.chunk += taken * rows.row_chunks;
     out += taken * kNarrowPanel;
@@ -193,8 +206,9 @@ void add_all_rows(const DigitTurn& turn, DigitRows rows, int64_t count, float* o
 
 }  // namespace
 
-DigitFunctions vnni_digit_functions(int64_t bits) {
-  return {largest_of, split, bits == 8 ? add_all_rows<8> : add_all_rows<4>};
+DigitFunctions vnni_digit_functions(int64_t bits, int64_t digits) {
+  if (digits == 2) return {largest_of, split, bits == 8 ? add_all_rows<8, 1> : add_all_rows<4, 1>};
+  return {largest_of, split, bits == 8 ? add_all_rows<8, 0> : add_all_rows<4, 0>};
 }
 
 }  // namespace berth::cpu

@@ -10,6 +10,7 @@
 #include "base/seeds_testing.h"
 #include "format/activation_names.h"
 #include "kernels/cpu/guarded_testing.h"
+#include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/cpu/packing_narrow.h"
 
@@ -214,6 +215,70 @@ TEST(NarrowLinearKernel, HostileScalesAndRowsHaveThePortableKernelsAnswer) {
   }
 }
 
+// Whole numbers of 7 bits keep all of them in two digits, so that nothing may change, in any place of any tile.
+TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
+  std::mt19937 random(5);
+  const auto whole = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+  for (int round = 0; round < 24; ++round) {
+    GuardedMemory memory(random);
+    const int32_t rows = round % 12 + (round < 12 ? 1 : 20), depth = whole(1, 90) * 8, columns = whole(1, 150);
+    const int32_t bits = round % 2 == 0 ? 8 : 4, block = round % 3 == 0 ? depth : 32;
+    const int32_t blocks = (depth + block - 1) / block;
+    const Array input = memory(Array(DType::kF32, {rows, depth}));
+    for (int32_t i = 0; i < rows * depth; ++i) {
+      input.tensor().data<float>()[i] = 0.125F * static_cast<float>(whole(-127, 127));
+    }
+    NarrowLayout layout = {depth, columns, block, blocks, bits};
+    const Array weight =
+        memory(Array(bits == 8 ? DType::kI8 : DType::kU8, {static_cast<int32_t>(layout.weight_bytes())}));
+    for (size_t i = 0; i < weight.tensor().nbytes(); ++i)
+      weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random());
+    const Array scales = memory(random_array(random, {static_cast<int32_t>(layout.numbers())}));
+    const Array zeros = memory(random_array(random, scales.sizes()));
+    const auto run = [&](const std::string& text) {
+      const Array out = memory(Array(DType::kF32, {rows, columns}));
+      const Arg points = round % 4 == 1 ? Arg(zeros) : Arg(nullptr);
+      const auto outcome = call_guarded(
+          kName, {input, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out},
+          {1, 2, 3}, 2, memory);
+      EXPECT_EQ(outcome.error, Error::kOk) << outcome.message;
+      return out.values();
+    };
+    for_each_simd_target([&](const char* target) {
+      const std::vector<double> three = run(layout.text());
+      layout.digits = 2;
+      const std::vector<double> two = run(layout.text());
+      layout.digits = 3;
+      EXPECT_TRUE(two == three) << target << ": " << rows << " x " << depth << " x " << columns << ", " << bits
+                                << " bits, blocks of " << block;
+    });
+  }
+}
+
+// What is below 2^-16 of the largest element goes, where the input is made of digits at all, and goes from what zero points
+// are multiplied with too.
+TEST(NarrowLinearKernel, TwoDigitsAreNotThree) {
+  std::mt19937 random(6);
+  GuardedMemory memory(random);
+  const Array weight(DType::kI8, {128}), scales(DType::kF32, {16}), input(DType::kF32, {1, 8});
+  std::fill_n(weight.tensor().data<uint8_t>(), 128, 129);  // 1
+  std::fill_n(scales.tensor().data<float>(), 16, 1.0F);
+  std::fill_n(input.tensor().data<float>(), 8, 0.0F);
+  input.tensor().data<float>()[0] = 1;
+  input.tensor().data<float>()[3] = 0x1p-18F;
+  const auto run = [&](const char* text, const Arg& zeros) {
+    const Array out(DType::kF32, {1, 16});
+    const std::vector<Arg> args = {input, weight, scales, zeros, nullptr, nullptr, 8, 8, "none", 0.0, 0.0, text, out};
+    EXPECT_EQ(call_guarded(kName, args, {1, 2, 3}, 1, memory).error, Error::kOk);
+    return out.values()[7];
+  };
+  for_each_simd_target([&](const char* target) {
+    EXPECT_EQ(run("panels 64 [8,16]", nullptr), 1 + 0x1p-18) << target;
+    EXPECT_EQ(run("panels 64 [8,16] digits 2", nullptr), has_narrow_digits(8, 1) ? 1 : 1 + 0x1p-18) << target;
+    EXPECT_EQ(run("panels 64 [8,16] digits 2", scales), 0) << target;
+  });
+}
+
 TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
   std::mt19937 random(1);
   GuardedMemory memory(random);
@@ -225,12 +290,14 @@ TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
         .error;
   };
   EXPECT_EQ(call(weight, scales, "panels 64 [8,16]"), Error::kOk);
+  EXPECT_EQ(call(weight, scales, "panels 64 [8,16] digits 2"), Error::kOk);
   EXPECT_EQ(call(weight, few, "panels 64 [8,16]"), Error::kInvalidProgram);
   EXPECT_EQ(call(scales, scales, "panels 64 [8,16]"), Error::kInvalidProgram);
   EXPECT_EQ(call(weight, scales, "panels 64 [8,16]", {1}), Error::kInvalidProgram);
   for (const char* text :
        {"panels 64 [8,17]", "panels 64 [16,8]", "panels 32 [8,16]", "panels 64 [8,16", "panels 64 [8]",
-        "panels 64 [-8,16]", "panels 64 [8,99999999999999999999]", "panels 64 [0,16]", "?"}) {
+        "panels 64 [8,16] digits 1", "panels 64 [8,16] digits", "panels 64 [8,16] digits 22", "panels 64 [-8,16]",
+        "panels 64 [8,99999999999999999999]", "panels 64 [0,16]", "?"}) {
     EXPECT_EQ(call(weight, scales, text), Error::kInvalidProgram) << text;
   }
 }

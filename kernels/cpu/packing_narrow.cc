@@ -11,6 +11,7 @@ namespace berth::cpu {
 namespace {
 
 constexpr char kName[] = "panels 64 [";
+constexpr char kTwoDigits[] = " digits 2";
 
 // A number from 1 to INT32_MAX, and `after` behind it.
 bool take(StringRef text, size_t* at, char after, int64_t* number) {
@@ -81,8 +82,9 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
 #ifndef BERTH_HIGHWAY
   return false;
 #endif
-  const NarrowLayout layout = {linear.depth, linear.columns, linear.block,
-                               linear.depth < 1 ? 0 : (linear.depth - 1) / linear.block + 1, linear.bits};
+  const NarrowLayout layout = {linear.depth, linear.columns,
+                               linear.block, linear.depth < 1 ? 0 : (linear.depth - 1) / linear.block + 1,
+                               linear.bits,  linear.rounds_input ? 2 : 3};
   const bool zeros = linear.zeros != nullptr || linear.real_zeros != nullptr;
   const int64_t zero_bytes = linear.zeros != nullptr ? 1 : zeros ? 4 : 0;
   if (!layout.fits() || !all_finite(linear.scales, linear.scale_rows * linear.scale_columns) ||
@@ -110,14 +112,20 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
   return true;
 }
 
-std::string NarrowLayout::text() const { return kName + std::to_string(depth) + "," + std::to_string(columns) + "]"; }
+std::string NarrowLayout::text() const {
+  const std::string sizes = kName + std::to_string(depth) + "," + std::to_string(columns) + "]";
+  return digits == 2 ? sizes + kTwoDigits : sizes;
+}
 
 bool read_narrow_packing(StringRef text, int64_t bits, int64_t block, NarrowLayout* layout) {
   size_t at = sizeof(kName) - 1;
   if (text.size < at || std::memcmp(text.data, kName, at) != 0 || (bits != 4 && bits != 8) || block < 1) return false;
   layout->bits = bits;
   layout->block = block;
-  if (!take(text, &at, ',', &layout->depth) || !take(text, &at, ']', &layout->columns) || at != text.size) return false;
+  if (!take(text, &at, ',', &layout->depth) || !take(text, &at, ']', &layout->columns)) return false;
+  const size_t rest = text.size - at;
+  layout->digits = rest == 0 ? 3 : 2;
+  if (rest != 0 && (rest != sizeof(kTwoDigits) - 1 || std::memcmp(text.data + at, kTwoDigits, rest) != 0)) return false;
   layout->blocks = (layout->depth - 1) / block + 1;
   return layout->fits();
 }
