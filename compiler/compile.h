@@ -21,6 +21,7 @@
 #include "compiler/ir/merge.h"
 #include "compiler/ir/module.h"
 #include "compiler/memory/packing/planner.h"
+#include "compiler/placement/device_costs.h"
 #include "plugin/load_plugin.h"
 
 namespace berth {
@@ -67,6 +68,7 @@ using packing::Planner;
 struct MethodSettings {
   std::optional<std::string> target;
   std::optional<bool> split;
+  std::optional<bool> by_cost;
   std::optional<std::vector<std::string>> banks;
   std::optional<Planner> planner;
   std::optional<int64_t> alignment;
@@ -107,6 +109,13 @@ struct CompileOptions {
   std::vector<std::string> specs;
   /// Splits each method into contiguous parts of about equal work, one for each target.
   bool split = false;
+  /// Runs each part on that of the targets which take it where it is estimated to take less time, copies between devices
+  /// counted (compiler/placement/by_cost.h); of equal ones on the first. In a module with quantised tensors only targets
+  /// that compute in 8 bits are asked, if there are any. InvalidArgument together with `split`.
+  bool by_cost = false;
+  /// What work takes on targets, as `berth tune` measures it; for others it is estimated. InvalidArgument for costs that
+  /// are not positive and finite, and for a target of a plug-in that has none where it is placed by cost.
+  std::vector<placement::DeviceCosts> costs;
   /// "NAME=DEVICE": the input or output of this name is on that device, in the caller's memory. "METHOD.NAME=DEVICE" is
   /// for one method, without it for all. With "cpu" the caller's memory is on the host: it takes no bytes of an arena
   /// and is not copied. Inputs and outputs that are not named here are planned in an arena of the host (ExecuTorch's

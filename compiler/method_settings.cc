@@ -18,6 +18,7 @@ CompileOptions options_of(const CompileOptions& options, const std::string& meth
   const MethodSettings& settings = found->second;
   set(own.target, settings.target);
   set(own.split, settings.split);
+  set(own.by_cost, settings.by_cost);
   set(own.banks, settings.banks);
   set(own.planner, settings.planner);
   set(own.alignment, settings.alignment);

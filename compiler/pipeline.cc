@@ -24,22 +24,25 @@ bool has_loops(const ir::Module& module) {
   return any;
 }
 
-// Loops that the first target takes all of, where nothing says that a part of them is to run elsewhere.
+// Loops that the first target takes all of, or by cost another one, where nothing says that a part of them is to run
+// elsewhere.
 Expected<passes::Changed> fuse_loops(ir::Module& module, const placement::Options& options,
                                      const passes::Options& how) {
   if (!has_loops(module) || placement::all_targets(options).empty()) return passes::Changed::kNo;
-  BERTH_ASSIGN_OR_RETURN(const std::vector<placement::Assignment> assignments, placement::assign(module, options));
+  BERTH_ASSIGN_OR_RETURN(const placement::Assignments assignments, placement::assign(module, options));
   const auto fits = [&](const ir::Method& method, const ir::Node& loop) {
     const placement::Options own = placement::options_of(options, method);
-    const placement::Assignment& assigned = assignments[&method - module.methods.data()];
-    if (own.split || own.targets.empty() || !fuse::takes_bytes(own.targets[0])) return false;
-    const auto first = [&](ir::NodeId id) {
-      return assigned.target.contains(id) && assigned.target[id] == 0 && !assigned.asked[id];
+    const placement::Assignment& assigned = assignments.methods[&method - module.methods.data()];
+    const std::vector<ir::NodeId>& nodes = loop.regions[0].nodes;
+    const bool knows = own.by_cost && !nodes.empty() && assigned.target.contains(nodes[0]);
+    const int32_t target = knows ? assigned.target[nodes[0]] : 0;
+    if (own.split || own.targets.empty() || target < 0 || !fuse::takes_bytes(own.targets[target])) return false;
+    const auto there = [&](ir::NodeId id) {
+      return assigned.target.contains(id) && assigned.target[id] == target && !assigned.asked[id];
     };
     const ir::NodeId self = method.value(loop.results[0]).node;
     if (!assigned.asked.contains(self) || assigned.asked[self]) return false;
-    const std::vector<ir::NodeId>& nodes = loop.regions[0].nodes;
-    return std::all_of(nodes.begin(), nodes.end(), first);
+    return std::all_of(nodes.begin(), nodes.end(), there);
   };
   passes::Options named = how;
   if (passes::wants_why(how, "fuse_recurrent_loops")) named.why = {"fusion"};

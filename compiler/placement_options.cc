@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/backend_facts.h"
+#include "compiler/fuse/context.h"
 #include "compiler/method_settings.h"
 #include "compiler/placement/device_io.h"
 #include "compiler/targets/target.h"
@@ -91,6 +92,49 @@ Status add_spec(const std::string& text, placement::Options* placing) {
   return Failure{Error::kInvalidArgument, "spec '" + text + "'", "its target is not among those that make delegates"};
 }
 
+bool has_quantized_tensors(const ir::Module& module) {
+  for (const ir::Method& method : module.methods) {
+    const auto is = [](const ir::Node& node) { return node.op->is_dequantization(); };
+    if (std::any_of(method.nodes.begin(), method.nodes.end(), is)) return true;
+  }
+  return false;
+}
+
+// Weights stay at 8 bits where all targets take them so: a target that does not would make all of the model f32. One that
+// the user places nodes on stays.
+void keep_to_bytes(const std::vector<placement::Rule>& rules, std::vector<targets::Target>* targets) {
+  const auto widens = [&](const targets::Target& target) {
+    const auto names = [&](const placement::Rule& rule) { return rule.device == target.device; };
+    return !target.is_portable() && !fuse::takes_bytes(target) && std::none_of(rules.begin(), rules.end(), names);
+  };
+  const bool any = std::any_of(targets->begin(), targets->end(), fuse::takes_bytes);
+  if (any) targets->erase(std::remove_if(targets->begin(), targets->end(), widens), targets->end());
+}
+
+/// What targets are reckoned with where a method is placed by cost: as they were given, or estimated.
+Status add_costs(const ir::Module& module, const CompileOptions& options, placement::Options* placing) {
+  for (const placement::DeviceCosts& costs : options.costs) BERTH_TRY(placement::check_costs(costs));
+  const bool quantized = has_quantized_tensors(module);
+  const auto add = [&](bool by_cost, bool split, std::vector<targets::Target>* targets) -> Status {
+    if (!by_cost) return Done{};
+    if (split) {
+      return Failure{Error::kInvalidArgument, "split",
+                     "parts of equal work are not placed by cost: choose one of both"};
+    }
+    if (quantized) keep_to_bytes(placing->rules, targets);
+    for (const targets::Target& target : *targets) {
+      BERTH_ASSIGN_OR_RETURN(placement::DeviceCosts costs, placement::costs_of(target.name, options.costs));
+      placing->costs.push_back(std::move(costs));
+    }
+    BERTH_ASSIGN_OR_RETURN(placement::DeviceCosts portable, placement::costs_of("portable", options.costs));
+    placing->costs.push_back(std::move(portable));
+    return Done{};
+  };
+  BERTH_TRY(add(placing->by_cost, placing->split, &placing->targets));
+  for (auto& [method, own] : placing->methods) BERTH_TRY(add(own.by_cost, own.split, &own.targets));
+  return Done{};
+}
+
 }  // namespace
 
 Expected<placement::Options> placement_options(const ir::Module& module, const CompileOptions& options) {
@@ -100,6 +144,7 @@ Expected<placement::Options> placement_options(const ir::Module& module, const C
   BERTH_TRY(add_rules(options.place, options.device_io, "", &placing));
   placing.node_device = options.node_device;
   placing.split = options.split;
+  placing.by_cost = options.by_cost;
   placing.direct_copies = takes_berths_runtime(module, placing.targets);
   for (const auto& [method, settings] : options.methods) {
     BERTH_TRY(add_rules(settings.place, settings.device_io, method, &placing));
@@ -107,10 +152,12 @@ Expected<placement::Options> placement_options(const ir::Module& module, const C
     placement::MethodTargets& targets = placing.methods[method];
     BERTH_ASSIGN_OR_RETURN(targets.targets, targets_of(own));
     targets.split = own.split;
+    targets.by_cost = own.by_cost;
     targets.direct_copies = takes_berths_runtime(module, targets.targets);
   }
   for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));
   BERTH_TRY(check_precision(placing, options));
+  BERTH_TRY(add_costs(module, options, &placing));
   return placing;
 }
 

@@ -26,8 +26,10 @@ class Assigner {
   Assigner(const Module& module, const Options& options)
       : module_(module), of_all_(options), matched_(options.rules.size()) {}
 
-  Expected<std::vector<Assignment>> run() {
+  Expected<Assignments> run() {
     std::vector<Assignment> all;
+    std::vector<Takers> takers;
+    bool by_cost = false;
     for (const Method& method : module_.methods) {
       method_ = &method;
       options_ = options_of(of_all_, method);
@@ -36,9 +38,12 @@ class Assigner {
       out_.support.assign(method.nodes.size(), Support::kOperator);
       out_.asked.assign(method.nodes.size(), false);
       out_.reason.assign(method.nodes.size(), std::string());
+      takers_.assign(method.nodes.size(), {});
       uses_ = ir::count_uses(method);
       BERTH_TRY(body(method.body));
       all.push_back(std::move(out_));
+      takers.push_back(std::move(takers_));
+      by_cost = by_cost || options_.by_cost;
     }
     for (size_t i = 0; i < matched_.size(); ++i) {
       if (matched_[i]) continue;
@@ -48,7 +53,11 @@ class Assigner {
                      "is like no node: neither the source of any nor the name of a result; berth inspect MODEL "
                      "--values lists them"};
     }
-    return all;
+    if (!by_cost) return Assignments{std::move(all), {}};
+    std::vector<IdVector<NodeId, int32_t>*> target;
+    for (Assignment& one : all) target.push_back(&one.target);
+    BERTH_ASSIGN_OR_RETURN(CostEstimate estimate, choose_by_cost(module_, of_all_, takers, target));
+    return Assignments{std::move(all), std::move(estimate)};
   }
 
  private:
@@ -76,6 +85,16 @@ class Assigner {
     out_.target[id] = target;
     out_.support[id] = answer.support;
     out_.reason[id] = answer.reason;
+    if (target >= 0) takers_[id].push_back(target);
+    return Done{};
+  }
+
+  // Of the targets behind `first` that take the node, too.
+  Status add_takers(NodeId id, size_t first) {
+    for (size_t target = first; target < options_.targets.size(); ++target) {
+      BERTH_ASSIGN_OR_RETURN(const targets::Answer answer, ask(options_.targets[target], id));
+      if (answer.support == Support::kSupported) takers_[id].push_back(static_cast<int32_t>(target));
+    }
     return Done{};
   }
 
@@ -91,7 +110,10 @@ class Assigner {
       // The target of the part is asked first, the others in their order.
       const size_t target = !options_.split ? i : i == 0 ? part : i <= part ? i - 1 : i;
       BERTH_ASSIGN_OR_RETURN(const targets::Answer answer, ask(options_.targets[target], id));
-      if (answer.support == Support::kSupported) return note(id, static_cast<int32_t>(target), answer);
+      if (answer.support == Support::kSupported) {
+        BERTH_TRY(note(id, static_cast<int32_t>(target), answer));
+        return options_.by_cost ? add_takers(id, target + 1) : Done{};
+      }
       if (i == 0) first = answer;
     }
     return note(id, -1, first);
@@ -190,12 +212,11 @@ class Assigner {
   const Method* method_ = nullptr;
   IdVector<ValueId, int> uses_;  // of the method
   Assignment out_;
+  Takers takers_;  // of the method
 };
 
 }  // namespace
 
-Expected<std::vector<Assignment>> assign(const Module& module, const Options& options) {
-  return Assigner(module, options).run();
-}
+Expected<Assignments> assign(const Module& module, const Options& options) { return Assigner(module, options).run(); }
 
 }  // namespace berth::placement

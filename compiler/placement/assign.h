@@ -1,5 +1,5 @@
-// Assigns a target to each node: by the user's rules first, then by the parts of a split, then by the order of the
-// targets.
+// Assigns a target to each node: by the user's rules first, then by the parts of a split or by cost, then by the order of
+// the targets.
 #pragma once
 
 #include <string>
@@ -7,6 +7,7 @@
 
 #include "base/failure.h"
 #include "compiler/ir/module.h"
+#include "compiler/placement/by_cost.h"
 #include "compiler/placement/options.h"
 
 namespace berth::placement {
@@ -19,10 +20,15 @@ struct Assignment {
   IdVector<ir::NodeId, bool> asked;                // the user said so
 };
 
+struct Assignments {
+  std::vector<Assignment> methods;  // in the module's order
+  CostEstimate estimate;            // empty where no method is placed by cost
+};
+
 /// Asks for every operator of every method, those in branches and loops included, the regions of delegates left out.
 /// State, copies and calls of delegates are never assigned and match no rule. InvalidArgument for a rule that is like
 /// no node; for a node that was asked to run on a device where no target takes it, with the reason; for a device that
-/// no target is on. A plug-in's failure.
-Expected<std::vector<Assignment>> assign(const ir::Module& module, const Options& options);
+/// no target is on. A plug-in's failure, and those of choose_by_cost().
+Expected<Assignments> assign(const ir::Module& module, const Options& options);
 
 }  // namespace berth::placement

@@ -31,6 +31,7 @@ Options options_of(const Options& options, const ir::Method& method) {
   if (found == options.methods.end()) return own;
   own.targets = found->second.targets;
   own.split = found->second.split;
+  own.by_cost = found->second.by_cost;
   own.direct_copies = found->second.direct_copies;
   return own;
 }

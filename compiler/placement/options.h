@@ -11,6 +11,7 @@
 #include "base/device.h"
 #include "base/failure.h"
 #include "compiler/ir/module.h"
+#include "compiler/placement/device_costs.h"
 #include "compiler/targets/target.h"
 
 namespace berth::placement {
@@ -36,6 +37,7 @@ using NodeDevice = std::function<std::optional<Device>(const ir::Method& method,
 struct MethodTargets {
   std::vector<targets::Target> targets;
   bool split = false;
+  bool by_cost = false;
   bool direct_copies = true;
 };
 
@@ -48,6 +50,10 @@ struct Options {
   NodeDevice node_device;
   /// Each target gets one of as many contiguous parts of each method, of about equal work.
   bool split = false;
+  /// Each node runs on that of the targets which take it where it is estimated to take less time (by_cost.h).
+  bool by_cost = false;
+  /// By target; where a method is placed by cost, of each of its targets.
+  std::vector<DeviceCosts> costs;
   std::vector<DeviceIo> device_io;
   /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
   /// otherwise through the host, as ExecuTorch's can.

@@ -8,6 +8,7 @@
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/placement/assign.h"
+#include "compiler/placement/estimate_text.h"
 #include "compiler/placement/graph_walk.h"
 #include "compiler/placement/group.h"
 
@@ -21,12 +22,13 @@ constexpr char kPartition[] = "partition";
 class MethodPartitioner {
  public:
   MethodPartitioner(Module& module, Method& method, const Options& options, const passes::Options& pass_options,
-                    Assignment assignment)
+                    Assignment assignment, const MethodEstimate& estimate)
       : module_(module),
         method_(method),
         options_(options),
         pass_options_(pass_options),
-        assignment_(std::move(assignment)) {}
+        assignment_(std::move(assignment)),
+        estimate_(estimate) {}
 
   Expected<Changed> run() {
     BERTH_TRY(graph(method_.body));
@@ -81,7 +83,13 @@ class MethodPartitioner {
         const ir::Delegate& delegate = module_.delegates[delegates[group]];
         reason = ir::named('@', delegate.name) + " on " + options_.targets[grouping.groups[group].target].name;
       }
+      reason += node_estimate(estimate_, options_, id);
       passes::remark(pass_options_, kPartition, method_, node, reason);
+    }
+    for (size_t g = 0; g < delegates.size(); ++g) {
+      const std::string part = part_estimate(estimate_, options_, method_, grouping.groups[g]);
+      if (!part.empty())
+        remark_line(pass_options_, method_, ir::named('@', module_.delegates[delegates[g]].name) + part);
     }
   }
 
@@ -195,6 +203,7 @@ class MethodPartitioner {
   const Options& options_;
   const passes::Options& pass_options_;
   Assignment assignment_;
+  const MethodEstimate& estimate_;
   bool changed_ = false;
 };
 
@@ -244,10 +253,15 @@ Expected<Changed> partition(Module& module, const Options& options, const passes
   Changed changed = Changed::kNo;
   for (Method& method : module.methods) changed = changed | passes::changed_if(move_constants_inside(method));
   if (all_targets(options).empty() && options.rules.empty() && !options.node_device) return changed;
-  BERTH_ASSIGN_OR_RETURN(std::vector<Assignment> assignments, assign(module, options));
+  BERTH_ASSIGN_OR_RETURN(Assignments assignments, assign(module, options));
+  remark_estimate(assignments.estimate, options, pass_options);
   for (size_t m = 0; m < module.methods.size(); ++m) {
     const Options own = options_of(options, module.methods[m]);
-    MethodPartitioner partitioner(module, module.methods[m], own, pass_options, std::move(assignments[m]));
+    const MethodEstimate none;
+    const bool by_cost = m < assignments.estimate.methods.size();
+    const MethodEstimate& estimate = by_cost ? assignments.estimate.methods[m] : none;
+    MethodPartitioner partitioner(module, module.methods[m], own, pass_options, std::move(assignments.methods[m]),
+                                  estimate);
     BERTH_ASSIGN_OR_RETURN(const Changed one, partitioner.run());
     changed = changed | one;
   }
