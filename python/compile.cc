@@ -17,6 +17,7 @@
 #include "python/errors.h"
 #include "python/plugins.h"
 #include "python/program.h"
+#include "tools/auto_targets.h"
 #include "tools/progress_bar.h"
 #include "tools/reports.h"
 #include "tools/subcommand.h"
@@ -67,6 +68,7 @@ Setters<O> shared_setters() {
   return {
       {"target", to<std::string>(&O::target)},
       {"split", to<bool>(&O::split)},
+      {"by_cost", to<bool>(&O::by_cost)},
       {"banks", to<Strings>(&O::banks)},
       {"planner", [](O& options, nb::handle value) { options.planner = planner_of(nb::cast<std::string>(value)); }},
       {"alignment", to<int64_t>(&O::alignment)},
@@ -163,6 +165,7 @@ struct Work {
   ImportOptions import;
   ir::MergeOptions merging;
   CompileOptions options;
+  std::string costs;  // a file, or as tool::add_costs() takes it
   LoadRequest load;
 };
 
@@ -170,6 +173,7 @@ struct Work {
 std::unique_ptr<LoadedProgram> compile_work(Work& work, const std::string& output, CompileReport* report) {
   work.options.plugins = work.load.plugins;
   work.import.operators = value_or_raise(plugin_operators(work.options.plugins));
+  check(tool::add_costs(work.costs, work.options.plugins, &work.options));
   const Stopwatch watch;
   ir::Module module = value_or_raise(load_models(work.models, work.import, work.merging));
   if (output.empty()) {
@@ -194,6 +198,7 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
       work.import.input_shapes = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
     }
     if (name == "data") work.import.data_files = nb::cast<Strings>(value);
+    if (name == "costs") work.costs = nb::cast<std::string>(value);
     if (name == "share_state") work.merging.share_state = nb::cast<bool>(value);
   }
   set_all(option_setters(), options, "compile", &work.options);

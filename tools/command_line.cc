@@ -26,7 +26,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"compile", add_compile}, {"run", add_run},       {"inspect", add_inspect}, {"verify", add_verify},
     {"plan", add_plan},       {"replan", add_replan}, {"report", add_report},   {"quantize", add_quantize},
-    {"compare", add_compare}, {"bench", add_bench},   {"devices", add_devices},
+    {"compare", add_compare}, {"bench", add_bench},   {"devices", add_devices}, {"tune", add_tune},
 };
 
 // All commands, or the only one that a command line can call: options of the others take half a millisecond to describe.

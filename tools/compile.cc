@@ -9,6 +9,7 @@
 #include "compiler/targets/plugin_operators.h"
 #include "compiler/targets/target.h"
 #include "compiler/why_names.h"
+#include "tools/auto_targets.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
 #include "tools/method_options.h"
@@ -31,6 +32,7 @@ struct CompileCommand {
   std::vector<std::string> plugins;
   std::vector<const Plugin*> more_plugins;
   MethodTexts of_methods;
+  std::string costs;
   bool json = false;
   CompileOptions options;
 };
@@ -162,6 +164,7 @@ Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>*
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_models(models, import, command.merging));
   if (!command.output.empty()) BERTH_TRY(keep_files(module.files, command.output, "--output " + command.output));
   BERTH_TRY(read_method_texts(command.of_methods, module, &command.options));
+  BERTH_TRY(add_costs(command.costs, command.options.plugins, &command.options));
   CompileReport report;
   ProgressBar bar;
   if (program == nullptr && ProgressBar::is_wanted()) {
@@ -215,7 +218,7 @@ void add_compile(CLI::App& app, Session& session) {
   MethodTexts& texts = command->of_methods;
   add_method_option(*sub, "--target", texts.targets, "TARGETS",
                     "the targets, in order of preference: " + targets_help(command->options.target) +
-                        "; several with commas, cuda:0,cpu");
+                        "; several with commas, cuda:0,cpu; auto: the devices of this machine and cpu, by cost");
   add_plugins(*sub, command->plugins);
   sub->add_option(
          "--spec", command->options.specs,
@@ -231,6 +234,12 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_option(*sub, "--place", texts.place, "GLOB=DEVICE",
                     "run nodes there whose name, or whose result's name, matches; later ones win");
   add_method_switch(*sub, "--split", texts.split, "one contiguous part of about equal work for each target");
+  add_method_switch(*sub, "--by-cost", texts.by_cost,
+                    "each part runs on that of the targets where it is estimated to take less time, copies counted; "
+                    "--why partition says the estimates");
+  sub->add_option("--costs", command->costs,
+                  "the file of costs that berth tune has measured, which implies --by-cost; none: estimates alone; "
+                  "default: tune's own default, if the file is there");
   add_method_option(*sub, "--device-io", texts.device_io, "NAME=DEVICE",
                     "this input or output is in the caller's memory on this device, so that it is not planned or "
                     "copied; also for cpu");

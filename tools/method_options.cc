@@ -214,6 +214,7 @@ Status read_method_texts(const MethodTexts& texts, const ir::Module& module, Com
   BERTH_TRY(read.other("--inplace", texts.in_place_operators, of_operator, options->in_place_operators,
                        &MethodSettings::in_place_operators));
   BERTH_TRY(read.turn("--split", texts.split, true, options->split, &MethodSettings::split));
+  BERTH_TRY(read.turn("--by-cost", texts.by_cost, true, options->by_cost, &MethodSettings::by_cost));
   BERTH_TRY(read.turn("--no-reuse", texts.no_reuse, Planner::kNaive, options->planner, &MethodSettings::planner));
   BERTH_TRY(read.turn("--no-inplace", texts.no_in_place, false, options->in_place, &MethodSettings::in_place));
   BERTH_TRY(read.turn("--no-alias", texts.no_alias, false, options->alias, &MethodSettings::alias));

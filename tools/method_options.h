@@ -21,6 +21,7 @@ struct MethodTexts {
   std::vector<std::string> alignments;
   std::vector<std::string> in_place_operators;
   std::vector<std::string> split;
+  std::vector<std::string> by_cost;
   std::vector<std::string> no_reuse;
   std::vector<std::string> no_in_place;
   std::vector<std::string> no_alias;

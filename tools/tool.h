@@ -43,6 +43,7 @@ void add_quantize(CLI::App& app, Session& session);
 void add_compare(CLI::App& app, Session& session);
 void add_bench(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 
 /// Prints "berth: place: message" to standard error and gives the exit code that `failure` deserves.
 int report(const Failure& failure);

@@ -68,6 +68,8 @@ def compile(
     node_device: Callable[[str, str, str], str | None] | None = None,
     specs: Sequence[str] | None = None,
     split: bool | None = None,
+    by_cost: bool | None = None,
+    costs: Path | None = None,
     device_io: Pairs | None = None,
     banks: Sequence[str] | None = None,
     pins: Pairs | None = None,
@@ -94,7 +96,8 @@ def compile(
     model              a path (.onnx, .pt2, .pte, .ir), the bytes of such a file, an onnx.ModelProto or a
                        torch.export.ExportedProgram; or {"prefill": model, "decode": model}: several as the methods of
                        one program
-    target             "portable" (the default), "cpu", "cuda:0", "vulkan:0", "sim:0", or several in order of preference
+    target             "portable" (the default), "cpu", "cuda:0", "vulkan:0", "sim:0", or several in order of preference;
+                       "auto": the devices of this machine and cpu, by_cost
     input_shapes       {"x": "1x3x224x224"}, {"x": (1, 3, 224, 224)}; a dimension may be a range, "1..8" or (1, 8).
                        Needed for inputs of unknown size. Of several models {"prefill:x": …}
     output             a path: the program is written there as it is made and then mapped, so that weights take no
@@ -110,6 +113,9 @@ def compile(
     node_device        the same as a function (method, node, operator) -> "cuda:0" or None; it takes precedence
     specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
     split              True: one contiguous part of about equal work for each target
+    by_cost            True: each part runs on that of the targets where it is estimated to take less time
+    costs              the file that `berth tune` wrote, which implies by_cost; "none": estimates alone; default: tune's own
+                       default, if that file is there
     device_io          {"x": "cuda:0"}: this input or output is in the caller's memory on that device; with "cpu" in the
                        caller's memory on the host, so that nothing is copied
     banks              ["sram=256K", "dram,slow"]: named pieces of a device's memory, in order of preference
@@ -146,6 +152,7 @@ def compile(
         node_device=node_device,
         specs=specs,
         split=split,
+        by_cost=by_cost,
         device_io=device_io,
         banks=banks,
         pins=pins,
@@ -170,6 +177,7 @@ def compile(
         "input_shapes": [(name, shape_text(shape)) for name, shape in (input_shapes or {}).items()],
         "data": strings(data),
         "share_state": bool(share_state),
+        "costs": "" if costs is None else os.fspath(costs),
     }
     named = model.items() if isinstance(model, dict) else [("", model)]
     files = [(ModelFile(one), name) for name, one in named]

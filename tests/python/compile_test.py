@@ -27,7 +27,7 @@ class Options(unittest.TestCase):
         "node_device": lambda method, node, operator: None,
         "specs": [], "device_io": {"x": "cpu"}, "banks": ["sram=1K", "dram,slow"], "pins": {}, "states": {}, "planner": "greedy",
         "alignment": 32, "in_place_operators": ["aten::relu"], "external_constants": {}, "constant_alignment": 64,
-        "segment_alignment": 4096, "time_limit": 1, "why": "reuse", "stack_traces": True, "verify_ir": True,
+        "segment_alignment": 4096, "time_limit": 1, "costs": "none", "why": "reuse", "stack_traces": True, "verify_ir": True,
     }  # fmt: skip
 
     def test_python_has_every_option_of_the_compiler(self):
@@ -55,6 +55,13 @@ class Options(unittest.TestCase):
             berth.compile(models.COUNTER, methods={"push": {"colour": 1}})
         with self.assertRaisesRegex(ValueError, "there is no such method; there are: push, look"):
             berth.compile(models.COUNTER, methods={"pull": {"target": "cpu"}})
+
+    def test_placing_by_cost_is_placing(self):
+        for options in ({"target": "auto"}, {"target": "sim:0,cpu", "by_cost": True}):
+            program = berth.compile(models.CHAIN, costs="none", why=["partition"], **options)
+            self.assertTrue(any("by cost: a run takes" in line for line in program.report["why"]), program.report["why"])
+        with self.assertRaisesRegex(Exception, "there is no such file of costs"):
+            berth.compile(models.CHAIN, target="cpu", costs="/nowhere/costs.json")
 
     def test_do_what_they_say(self):
         arena = lambda **options: sum(a["bytes"] for a in berth.compile(models.CHAIN, **options).arenas)  # noqa: E731
