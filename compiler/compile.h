@@ -94,9 +94,9 @@ struct CompileOptions {
   /// weights), "avx2" or "avx512". Programs run on every machine; if its instruction set differs, weights are packed
   /// again at load.
   std::string cpu = "native";
-  /// The element type in which the `cpu` target keeps the constant weights of products and convolutions: "f32" (what the
+  /// The element type in which the targets `cpu` and `vulkan` keep the constant weights of products and convolutions: "f32" (what the
   /// model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else stay f32
-  /// (docs/precision.md). InvalidArgument when another one is asked for and no target is `cpu`.
+  /// (docs/precision.md). InvalidArgument when another one is asked for and no target is one of these.
   std::string precision = "f32";
   /// "GLOB=DEVICE": nodes whose name, or one of whose results' names, matches the glob run on that device; later ones
   /// win. It is an error if a glob matches no node, or if no target on the device supports a matching node.

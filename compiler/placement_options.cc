@@ -51,16 +51,15 @@ Status check_precision(const placement::Options& placing, const CompileOptions& 
     if (any(own.targets)) return Done{};
   }
   return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
-                 "only the target cpu keeps weights so, and the targets are " + options.target};
+                 "only the targets cpu and vulkan keep weights so, and the targets are " + options.target};
 }
 
 Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const DType weights, weights_of(options.precision));
   BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target, options.plugins));
   for (targets::Target& target : targets) {
-    if (target.isa.empty()) continue;
-    target.isa = options.cpu == "generic" ? "" : options.cpu;
-    target.weights = weights;
+    if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
+    if (target.narrow_weights) target.weights = weights;
   }
   return targets;
 }

@@ -35,9 +35,13 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {};
   timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
   timeline.timelineSemaphore = VK_TRUE;
+  VkPhysicalDevice16BitStorageFeatures narrow = {};
+  narrow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+  narrow.storageBuffer16BitAccess = gpu->stores_16_bits_ ? VK_TRUE : VK_FALSE;
+  narrow.pNext = &timeline;
   VkDeviceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  info.pNext = &timeline;
+  info.pNext = &narrow;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   const VkResult result = api.vkCreateDevice(physical, &info, nullptr, &gpu->device_);
@@ -70,10 +74,14 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
   }
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline = {};
   timeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES;
+  VkPhysicalDevice16BitStorageFeatures narrow = {};
+  narrow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
+  narrow.pNext = &timeline;
   VkPhysicalDeviceFeatures2 features = {};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.pNext = &timeline;
+  features.pNext = &narrow;
   api.vkGetPhysicalDeviceFeatures2(physical, &features);
+  stores_16_bits_ = narrow.storageBuffer16BitAccess == VK_TRUE;
   uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);

@@ -66,6 +66,8 @@ class Gpu {
   /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as Mesa's
   /// lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
   bool reads_texels() const { return reads_texels_; }
+  /// Whether kernels read and write elements of 16 bits in storage buffers.
+  bool stores_16_bits() const { return stores_16_bits_; }
   GpuCounts& counts() { return counts_; }
 
   enum class Kind { kDevice, kHost };
@@ -79,8 +81,9 @@ class Gpu {
   void wait_idle();
 
   /// The kernel with these specialisation constants, made when it is first wanted: one that is new has also run, on
-  /// nothing, as some drivers compile when a pipeline first runs.
-  Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants);
+  /// nothing, as some drivers compile when a pipeline first runs. `types` are those of its tensors, for kernels that take
+  /// several (shaders/narrow.glsl).
+  Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types);
 
   /// What a buffer has behind its bytes, for views of texels.
   static constexpr uint64_t kViewSlack = 256;
@@ -94,7 +97,7 @@ class Gpu {
                  Span<const VkBufferView> views);
 
  private:
-  using Key = std::vector<uint32_t>;  // the shader, then its constants
+  using Key = std::vector<uint32_t>;  // the shader, its constants, its types
   struct Layout {
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
     VkPipelineLayout pipeline = VK_NULL_HANDLE;
@@ -107,7 +110,8 @@ class Gpu {
   int memory_type(uint32_t allowed, Kind kind) const;
   Error layout(const char* kinds, Layout* layout);
   Error module(ShaderId shader, VkShaderModule* made);
-  Error compile(ShaderId shader, Span<const uint32_t> constants, const Layout& layout, VkPipeline* made);
+  Error compile(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types, const Layout& layout,
+                VkPipeline* made);
   Error run_on_nothing(ShaderId shader, const Pipeline& pipeline);
 
   std::string name_;
@@ -117,6 +121,7 @@ class Gpu {
   uint32_t family_ = 0;
   bool shares_memory_ = false;
   bool reads_texels_ = false;
+  bool stores_16_bits_ = false;
   bool widens_views_ = false;  // past the tensor, which would make the validation layers see hazards that there are not
   VkPhysicalDeviceMemoryProperties memory_ = {};
   VkMemoryPropertyFlags device_flags_ = 0;

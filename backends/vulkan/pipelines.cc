@@ -72,38 +72,44 @@ Error Gpu::module(ShaderId id, VkShaderModule* made) {
   return Error::kOk;
 }
 
-Error Gpu::compile(ShaderId id, Span<const uint32_t> constants, const Layout& layout, VkPipeline* made) {
+Error Gpu::compile(ShaderId id, Span<const uint32_t> constants, Span<const uint32_t> types, const Layout& layout,
+                   VkPipeline* made) {
+  constexpr uint32_t kFirstType = 64;  // as in shaders/narrow.glsl
   VkShaderModule code = VK_NULL_HANDLE;
   BERTH_RETURN_IF_ERROR(module(id, &code));
-  std::vector<VkSpecializationMapEntry> entries(constants.size());
-  for (uint32_t i = 0; i < entries.size(); ++i) entries[i] = {i, 4 * i, 4};
+  std::vector<uint32_t> values(constants.begin(), constants.end());
+  values.insert(values.end(), types.begin(), types.end());
+  std::vector<VkSpecializationMapEntry> entries(values.size());
+  const auto own = static_cast<uint32_t>(constants.size());
+  for (uint32_t i = 0; i < entries.size(); ++i) entries[i] = {i < own ? i : kFirstType + i - own, 4 * i, 4};
   VkSpecializationInfo special = {};
   special.mapEntryCount = static_cast<uint32_t>(entries.size());
   special.pMapEntries = entries.data();
-  special.dataSize = 4 * constants.size();
-  special.pData = constants.data();
+  special.dataSize = 4 * values.size();
+  special.pData = values.data();
   VkComputePipelineCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
   info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
   info.stage.module = code;
   info.stage.pName = "main";
-  info.stage.pSpecializationInfo = constants.empty() ? nullptr : &special;
+  info.stage.pSpecializationInfo = values.empty() ? nullptr : &special;
   info.layout = layout.pipeline;
   info.basePipelineIndex = -1;
   return check(api.vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, made), kWhat);
 }
 
-Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants) {
+Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span<const uint32_t> types) {
   Key key = {static_cast<uint32_t>(id)};
   key.insert(key.end(), constants.begin(), constants.end());
+  key.insert(key.end(), types.begin(), types.end());
   const std::lock_guard<std::mutex> lock(pipeline_lock_);
   const auto found = pipelines_.find(key);
   if (found != pipelines_.end()) return found->second;
   Layout layout_of;
   BERTH_RETURN_IF_ERROR(layout(shader(id).kinds, &layout_of));
   Pipeline made = {VK_NULL_HANDLE, layout_of.pipeline, layout_of.set};
-  BERTH_RETURN_IF_ERROR(compile(id, constants, layout_of, &made.pipeline));
+  BERTH_RETURN_IF_ERROR(compile(id, constants, types, layout_of, &made.pipeline));
   const Error error = run_on_nothing(id, made);
   if (error != Error::kOk) {
     api.vkDestroyPipeline(device_, made.pipeline, nullptr);

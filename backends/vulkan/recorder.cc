@@ -59,7 +59,7 @@ Recording::~Recording() {
 
 Error Recording::prepare(const std::vector<Step>& steps) {
   for (const Step& step : steps) {
-    BERTH_ASSIGN_OR_RETURN(const Pipeline pipeline, gpu_->pipeline(step.shader, step.constants));
+    BERTH_ASSIGN_OR_RETURN(const Pipeline pipeline, gpu_->pipeline(step.shader, step.constants, step.types));
     pipelines_.push_back(pipeline);
   }
   return Commands::make(gpu_, true, &commands_);
@@ -80,7 +80,7 @@ Error Recording::write_numbers(const std::vector<Step>& steps) {
     auto* to = reinterpret_cast<int32_t*>(numbers_.mapped + numbers_at_[i]);
     *to++ = static_cast<int32_t>(step.count);
     for (const Binding& binding : step.bindings) {
-      *to++ = static_cast<int32_t>(binding.place.offset % gpu_->limits().offset_alignment / 4);
+      *to++ = static_cast<int32_t>(binding.place.offset % gpu_->limits().offset_alignment / binding.element_bytes);
     }
     std::copy(step.numbers.begin(), step.numbers.end(), to);
   }

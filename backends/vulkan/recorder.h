@@ -15,6 +15,7 @@ namespace berth::vulkan {
 struct Binding {
   Place place;
   uint64_t bytes = 0;
+  uint32_t element_bytes = 4;  // what the kernel counts in
   bool writes = false;
 };
 
@@ -22,6 +23,7 @@ struct Binding {
 struct Step {
   ShaderId shader{};
   std::vector<uint32_t> constants;  // of specialisation
+  std::vector<uint32_t> types;      // of the tensors, where the kernel is for several (shaders/narrow.glsl)
   std::vector<Binding> bindings;
   std::vector<int32_t> numbers;  // behind the count and the bindings' offsets (shaders/common.glsl)
   uint32_t count = 0;            // work items

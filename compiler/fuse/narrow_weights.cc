@@ -16,6 +16,9 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
+// As for cpu (kernels/cpu/packing.cc): the first convolution of images has so many.
+constexpr int64_t kImageChannels = 4;
+
 // Of the root of the sum of squares, what may be lost: rounding to bf16 alone loses up to a 2^-9 of each number.
 constexpr double kMostLost = 1.0 / 256;
 
@@ -67,7 +70,10 @@ class Narrower {
     if (node.is(OpId::fused_gru_out)) return keep(node, PrecisionReason::kGru);
     if (is_wide_product(node)) return keep(node, PrecisionReason::kNotFused);
     if (!node.is(OpId::fused_conv_out) && !node.is(OpId::fused_linear_out)) return false;
-    const ir::Constant* weight = dense_weight(module_, method_, node);
+    // Kernels for tensors of 16 bits take weights in any order.
+    const ir::Constant* weight = target_.narrow_tensors
+                                     ? ir::constant_of(module_, method_, node.args[arg::fused_conv_out::weight])
+                                     : dense_weight(module_, method_, node);
     if (weight == nullptr) return keep(node, PrecisionReason::kNotConstant);
     if (weight->type.dtype != DType::kF32) return keep(node, PrecisionReason::kAlready);
     const PrecisionReason worth = worth_of(node, *weight);
@@ -91,7 +97,18 @@ class Narrower {
     return false;
   }
 
+  // Where any product takes a narrow weight, it is a matter of what is lost alone.
+  PrecisionReason loss_of(const Node& node, const ir::Constant& weight) const {
+    if (node.is(OpId::fused_linear_out)) return PrecisionReason::kNarrowed;
+    const bool transposed = std::get<bool>(node.args[arg::fused_conv_out::transposed]);
+    const int64_t groups = std::get<ir::Dim>(node.args[arg::fused_conv_out::groups]).value;
+    const int64_t in_channels = weight.type.shape[transposed ? 0 : 1].value / (transposed ? groups : 1);
+    if (groups > 1 && in_channels == 1) return PrecisionReason::kDepthwise;
+    return in_channels <= kImageChannels ? PrecisionReason::kFewChannels : PrecisionReason::kNarrowed;
+  }
+
   PrecisionReason worth_of(const Node& node, const ir::Constant& weight) const {
+    if (target_.narrow_tensors) return loss_of(node, weight);
     const std::string isa = target_.isa.empty() ? "generic" : target_.isa;
     if (node.is(OpId::fused_conv_out)) {
       cpu::ConvToPack conv;

@@ -276,7 +276,8 @@ Target plugin_target(const berth_target& from, DeviceIndex index) {
   target.channels_last = from.channels_last != 0;
   target.depth_last = from.channels_last == 2;
   if (from.packs_weights != 0) target.isa = "native";
-  target.narrow_weights = from.packs_weights != 0;
+  target.narrow_tensors = target.backend == "berth.vulkan";
+  target.narrow_weights = from.packs_weights != 0 || target.narrow_tensors;
   const PluginTarget plugin(from, target.name);
   if (from.takes != nullptr) target.takes = [plugin](const AskedNode& node) { return plugin.takes(node); };
   if (from.together != nullptr) {

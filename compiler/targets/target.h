@@ -121,6 +121,7 @@ struct Target {
   bool depth_last = false;      // and with what a product sums over innermost in its weight
   std::string isa;              // weights are packed for this instruction set ("native", …); empty: never
   bool narrow_weights = false;  // its kernels of products take weights of bf16 and f16
+  bool narrow_tensors = false;  // all its kernels take tensors of these, so that products need no casts
   DType weights = DType::kF32;  // of products, bf16 or f16 instead: `--precision`
   Limits limits;
   /// The compile specs of its delegates, beside the device: those of `--spec`, and what base/delegate_specs.h reads.

@@ -39,6 +39,11 @@ Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& a
   if (args.out.dtype() != DType::kF32 || (residual != nullptr && residual->dtype() != DType::kF32)) {
     return context.fail(Error::kInvalidArgument, kType);
   }
+  if (is_narrow_weight(args.weight)) {
+    const bool wide = args.input.dtype() == DType::kF32 && (args.bias == nullptr || args.bias->dtype() == DType::kF32);
+    if (!wide) return context.fail(Error::kInvalidArgument, kType);
+    convolution->checked_types = true;
+  }
   BERTH_RETURN_IF_ERROR(read_convolution(context, args, args.bias, args.out, convolution));
   BERTH_RETURN_IF_ERROR(resize_out(context, args.out, convolution_sizes(*convolution).span()));
   if (residual == nullptr) return Error::kOk;

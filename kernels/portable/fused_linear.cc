@@ -52,7 +52,8 @@ Error prepare_linear(KernelContext& context, const arguments::fused_linear_out& 
   const Tensor* bias = args.bias;
   const Tensor* residual = args.residual;
   Tensor& out = args.out;
-  if (!takes(input) || weight.dtype() != DType::kF32 || !takes(out) || (bias != nullptr && !takes(*bias)) ||
+  const bool takes_weight = weight.dtype() == DType::kF32 || is_narrow_weight(weight);
+  if (!takes(input) || !takes_weight || !takes(out) || (bias != nullptr && !takes(*bias)) ||
       (residual != nullptr && !takes(*residual))) {
     return context.fail(Error::kInvalidArgument, kLayouts);
   }

@@ -7,7 +7,8 @@
 
 namespace berth::portable {
 
-/// Checks packing (none), dtypes, sizes and memory of all arguments and sets the sizes of the output.
+/// Checks packing (none), dtypes, sizes and memory of all arguments and sets the sizes of the output. The
+/// weight may have 16 bits.
 Error prepare_linear(KernelContext& context, const arguments::fused_linear_out& args, Activation* activation);
 
 /// input @ weight + residual, without bias and activation. REQUIRES: prepare_linear() succeeded.

@@ -1,6 +1,7 @@
 // Element-wise operators, copies and what looks at rows, on random shapes and orders, beside the portable kernels.
 
 #include "backends/vulkan/device_test/tested.h"
+#include "base/half.h"
 #include "format/elementwise_code.h"
 
 namespace berth::vulkan {
@@ -17,8 +18,8 @@ std::vector<int32_t> stretched(Dice& dice, std::vector<int32_t> sizes) {
   return sizes;
 }
 
-TEST_F(VulkanKernels, ElementWiseOperatorsOfAnyOrderAndStretch) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, ElementWiseOperatorsOfAnyOrderAndStretch) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const std::vector<int32_t> sizes = dice.sizes(static_cast<int>(dice.number(1, 5)), 9);
     const Array a = dice.array(sizes, true);
@@ -51,12 +52,12 @@ TEST_F(VulkanKernels, ElementWiseOperatorsOfAnyOrderAndStretch) {
   }
 }
 
-TEST_F(VulkanKernels, FunctionsAlsoOfWhatIsNotANumber) {
+TEST_P(VulkanKernelsOfTypes, FunctionsAlsoOfWhatIsNotANumber) {
   std::vector<double> values = {NAN,   INFINITY, -INFINITY, 0,   -0.0, 1e-30, -1e-30, 1e30,
                                 -1e30, 88,       -88,       0.5, -0.5, 1,     -1};
   for (int i = -300; i < 300; ++i) values.push_back(i / 37.0);
   const int32_t count = static_cast<int32_t>(values.size());
-  const Array x(DType::kF32, {count}, values);
+  const Array x(elements, {count}, values);
   const Array y = room({count});
   EXPECT_SAME(abs_out, {x, y}, {x}, {y});
   EXPECT_SAME(erf_out, {x, y}, {x}, {y});
@@ -87,7 +88,10 @@ TEST_F(VulkanKernels, ChainsOfEveryLength) {
     std::vector<Arg> list;
     const int64_t count = dice.number(1, 8);
     for (int64_t i = 0; i < count; ++i) {
-      inputs.push_back(i == 0 ? dice.array(sizes, true) : dice.array(stretched(dice, sizes), true));
+      const Array made = i == 0 ? dice.array(sizes, true) : dice.array(stretched(dice, sizes), true);
+      // Casts are chains' own: some inputs have 16 bits.
+      const DType types[] = {DType::kF32, DType::kF16, DType::kBF16};
+      inputs.push_back(seed % 2 == 0 ? made : rounded(made, types[dice.number(0, 2)]));
       list.emplace_back(inputs.back());
     }
     const std::vector<double> constants = {0.5, -0.25};
@@ -111,8 +115,8 @@ TEST_F(VulkanKernels, ChainsOfEveryLength) {
   }
 }
 
-TEST_F(VulkanKernels, CopiesOfPartsInAnyOrder) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, CopiesOfPartsInAnyOrder) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const std::vector<int32_t> s = dice.sizes(4, 7);
     const Array x = dice.array(s, true);
@@ -147,8 +151,8 @@ TEST_F(VulkanKernels, CopiesOfPartsInAnyOrder) {
   }
 }
 
-TEST_F(VulkanKernels, RowsAlongAnyDimension) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, RowsAlongAnyDimension) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const std::vector<int32_t> s = dice.sizes(4, 9);
     const Array x = dice.array(s, true);
@@ -182,13 +186,41 @@ TEST_F(VulkanKernels, RowsAlongAnyDimension) {
     const Array running = dice.array({s[1]});
     std::vector<double> squares = dice.array({s[1]}).values();
     for (double& one : squares) one = one * one + 0.1;
-    const Array variance(DType::kF32, {s[1]}, squares);
+    const Array variance(elements, {s[1]}, squares);
     const Array none = room({0});
     const Array none_too = room({0});
     EXPECT_SAME(native_batch_norm_legit_no_training_out,
                 {x, scale, nullptr, running, variance, 0.1, 1e-5, y, none, none_too}, {x, scale, running, variance},
                 {y});
     if (HasFailure()) return;
+  }
+}
+
+FOR_ALL_TYPES();
+
+// Every f16 there is, and numbers beside and between those of 16 bits: rounded as the host rounds, to the bit.
+TEST_F(VulkanKernels, CastsRoundToTheNearestAndKeepBits) {
+  std::vector<double> values;
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    values.push_back(static_cast<double>(internal::half_to_float(static_cast<uint16_t>(bits))));
+  }
+  const Array half(DType::kF16, {0x10000}, values), wide(DType::kF32, {0x10000}, values);
+  Dice dice(1);
+  std::vector<double> between;
+  for (uint32_t i = 0; i < 0x8000; ++i) {
+    const double low = values[i], high = i + 1 < 0x7c00 ? values[i + 1] : low;
+    between.push_back((low + high) / 2);
+    between.push_back(-(low + high) / 2 * (1 + static_cast<double>(dice.real()) * 1e-6));
+  }
+  for (double& one : between) one = dice.number(0, 9) == 0 ? one * std::ldexp(1.0, static_cast<int>(dice.number(-90, 90))) : one;
+  const Array any(DType::kF32, {0x10000}, between);
+  for (const Array& x : {half, wide, any}) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      const Array y(dtype, {0x10000}, {});
+      SCOPED_TRACE(std::string(to_string(x.tensor().dtype())) + " to " + to_string(dtype));
+      exact = true;
+      EXPECT_SAME(to_dim_order_copy_out, {x, false, nullptr, y}, {x}, {y});
+    }
   }
 }
 

@@ -11,8 +11,8 @@ constexpr uint32_t kCases = 6;
 const char* const kActivations[] = {"none", "relu",         "clamp",      "leaky_relu", "sigmoid",   "tanh",
                                     "silu", "hard_sigmoid", "hard_swish", "gelu",       "gelu_tanh", "elu"};
 
-TEST_F(VulkanKernels, ProductsOfMatricesOfAnyOrder) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, ProductsOfMatricesOfAnyOrder) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     // Multiples of four are read four at a time.
     const int32_t unit = seed % 2 == 0 ? 1 : 4;
@@ -27,12 +27,15 @@ TEST_F(VulkanKernels, ProductsOfMatricesOfAnyOrder) {
     const Array as = dice.array({batch, m, k}, true), bs = dice.array({batch, k, n}, true);
     const Array ys = room({batch, m, n}, dice.order(3));
     EXPECT_SAME(bmm_out, {as, bs, ys}, {as, bs}, {ys});
-    const Array x = dice.array({batch, m, k}), w = dice.array({k, n}), bias = dice.array({n});
+    const Array w = dice.array({k, n});
+    elements = DType::kF32;  // all but the weight of what is fused
+    const Array x = dice.array({batch, m, k}), bias = dice.array({n});
     const Array r = dice.array({batch, m, n}), z = room({batch, m, n});
     for (const char* activation : {kActivations[2 * seed], kActivations[2 * seed + 1]}) {
       EXPECT_SAME(fused_linear_out, {x, w, bias, r, activation, 0.3, 0.8, "", z}, {x, w, bias, r}, {z});
     }
     EXPECT_SAME(fused_linear_out, {x, w, nullptr, nullptr, "none", 0, 0, "", z}, {x, w}, {z});
+    elements = GetParam();
     if (HasFailure()) return;
   }
 }
@@ -80,17 +83,18 @@ struct RandomConvolution {
   Array x = room({1}), w = room({1}), bias = room({1});
 };
 
-TEST_F(VulkanKernels, ConvolutionsOfAllKinds) {
+TEST_P(VulkanKernelsOfTypes, ConvolutionsOfAllKinds) {
   int tried = 0;
-  for (uint32_t seed = 0; seed < 5 * kCases; ++seed) {
+  for (uint32_t seed = 0; seed < cases(5 * kCases); ++seed) {
     Dice dice(seed);
     const RandomConvolution c(dice);
     if (!c.whole) continue;
     ++tried;
     const int rank = static_cast<int>(c.y_sizes.size());
     const Array y = room(c.y_sizes, dice.image_order(rank));
-    const Array z = room(c.y_sizes, dice.image_order(rank));
-    const Array residual = dice.image(c.y_sizes);
+    const Array z = rounded(room(c.y_sizes, dice.image_order(rank)), DType::kF32);
+    const Array x = rounded(c.x, DType::kF32), bias = rounded(c.bias, DType::kF32);
+    const Array residual = rounded(dice.image(c.y_sizes), DType::kF32);
     EXPECT_SAME(convolution_out,
                 {c.x, c.w, c.bias, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, y},
                 {c.x, c.w, c.bias}, {y});
@@ -99,24 +103,25 @@ TEST_F(VulkanKernels, ConvolutionsOfAllKinds) {
                 {c.x, c.w}, {y});
     const char* activation = kActivations[seed % 2];
     EXPECT_SAME(fused_conv_out,
-                {c.x, c.w, c.bias, residual, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
+                {x, c.w, bias, residual, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
                  activation, 0.3, 0.8, "", z},
-                {c.x, c.w, c.bias, residual}, {z});
+                {x, c.w, bias, residual}, {z});
     EXPECT_SAME(fused_conv_out,
-                {c.x, c.w, c.bias, nullptr, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
+                {x, c.w, bias, nullptr, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups,
                  activation, 0.3, 0.8, "", z},
-                {c.x, c.w, c.bias}, {z});
+                {x, c.w, bias}, {z});
     if (HasFailure()) return;
   }
-  EXPECT_GT(tried, 10);
+  EXPECT_GT(tried, 3);
 }
 
 // With weights as order_weights leaves them. Multiples of four are read four at a time; three channels are joined with
 // the taps beside them.
-TEST_F(VulkanKernels, ConvolutionsOfImagesWithTheirChannelsInnermost) {
+TEST_P(VulkanKernelsOfTypes, ConvolutionsOfImagesWithTheirChannelsInnermost) {
   using List = std::vector<int64_t>;
   const std::vector<uint8_t> last = {0, 2, 3, 1}, depth_last = {1, 2, 3, 0};
-  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
+  const List none = {0, 0};
+  for (uint32_t seed = 0; seed < cases(3 * kCases); ++seed) {
     Dice dice(seed);
     const int32_t groups = dice.number(0, 2) == 0 ? 2 : 1, in = seed % 3 == 0 ? 3 : 4 * dice.size(5);
     const int32_t out = seed % 4 == 1 ? dice.size(9) : 4 * dice.size(5);
@@ -126,11 +131,16 @@ TEST_F(VulkanKernels, ConvolutionsOfImagesWithTheirChannelsInnermost) {
     const auto made = [&](int32_t size, int32_t kernel) {
       return static_cast<int32_t>((size + 2 * pad - spread * (kernel - 1) - 1) / step + 1);
     };
+    const Array w = dice.ordered({groups * out, in, tall, wide}, last), v = dice.ordered({in, out, 2, 2}, depth_last);
+    const Array up = dice.ordered({2, in, height, width}, last), of_out = dice.array({out});
+    const Array larger = room({2, out, 2 * height, 2 * width}, last);
+    EXPECT_SAME(convolution_out, {up, v, of_out, List{2, 2}, none, List{1, 1}, true, none, 1, larger}, {up, v, of_out},
+                {larger});
+    elements = DType::kF32;  // all but the weight of what is fused
     const Array x = dice.ordered({2, groups * in, height, width}, last);
-    const Array w = dice.ordered({groups * out, in, tall, wide}, last);
     const std::vector<int32_t> sizes = {2, groups * out, made(height, tall), made(width, wide)};
     const Array bias = dice.array({groups * out}), residual = dice.ordered(sizes, last), y = room(sizes, last);
-    const List steps = {step, step}, pads = {pad, pad}, spreads = {spread, spread}, none = {0, 0};
+    const List steps = {step, step}, pads = {pad, pad}, spreads = {spread, spread};
     const char* const activation = kActivations[seed % 4];
     EXPECT_SAME(fused_conv_out,
                 {x, w, bias, residual, steps, pads, spreads, false, none, groups, activation, 0.3, 0.8, "", y},
@@ -138,25 +148,23 @@ TEST_F(VulkanKernels, ConvolutionsOfImagesWithTheirChannelsInnermost) {
     EXPECT_SAME(fused_conv_out,
                 {x, w, nullptr, nullptr, steps, pads, spreads, false, none, groups, activation, 0.3, 0.8, "", y},
                 {x, w}, {y});
-    const Array v = dice.ordered({in, out, 2, 2}, depth_last), up = dice.ordered({2, in, height, width}, last);
-    const Array larger = room({2, out, 2 * height, 2 * width}, last), of_out = dice.array({out});
-    EXPECT_SAME(convolution_out, {up, v, of_out, List{2, 2}, none, List{1, 1}, true, none, 1, larger}, {up, v, of_out},
-                {larger});
+    elements = GetParam();
     if (HasFailure()) return;
   }
 }
 
-TEST_F(VulkanKernels, ConvolutionsOfEachChannelByItself) {
+TEST_P(VulkanKernelsOfTypes, ConvolutionsOfEachChannelByItself) {
   using List = std::vector<int64_t>;
   const std::vector<uint8_t> last = {0, 2, 3, 1};
-  for (uint32_t seed = 0; seed < 2 * kCases; ++seed) {
+  for (uint32_t seed = 0; seed < cases(2 * kCases); ++seed) {
     Dice dice(seed);
     const int32_t channels = 1 + (seed % 2 == 0 ? 4 * dice.size(10) - 1 : dice.size(10));
     const int32_t height = 3 + dice.size(7), width = 3 + dice.size(7), kernel = 1 + 2 * dice.size(1);
     const int64_t step = dice.number(1, 2), pad = dice.number(0, 1);
     const auto made = [&](int32_t size) { return static_cast<int32_t>((size + 2 * pad - kernel) / step + 1); };
-    const Array x = dice.ordered({2, channels, height, width}, last);
     const Array w = dice.ordered({channels, 1, kernel, kernel}, {1, 2, 3, 0});
+    elements = DType::kF32;  // all but the weight of what is fused
+    const Array x = dice.ordered({2, channels, height, width}, last);
     const std::vector<int32_t> sizes = {2, channels, made(height), made(width)};
     const Array bias = dice.array({channels}), residual = dice.ordered(sizes, last), y = room(sizes, last);
     const List steps = {step, step}, pads = {pad, pad}, ones = {1, 1}, none = {0, 0};
@@ -167,6 +175,7 @@ TEST_F(VulkanKernels, ConvolutionsOfEachChannelByItself) {
     EXPECT_SAME(fused_conv_out,
                 {x, w, nullptr, nullptr, steps, pads, ones, false, none, channels, "hard_swish", 0, 0, "", y}, {x, w},
                 {y});
+    elements = GetParam();
     if (HasFailure()) return;
   }
 }
@@ -187,20 +196,23 @@ TEST_F(VulkanKernels, NoElementOfAnotherLineIsReadAtAnEdge) {
   }
 }
 
-TEST_F(VulkanKernels, LinearLayersOfAllOrdersOfTheirWeight) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, LinearLayersOfAllOrdersOfTheirWeight) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const int32_t rows = dice.size(70), n = 4 * dice.size(6), k = 4 * dice.size(12);
-    const Array x = dice.array({rows, k}), w = dice.ordered({k, n}, {1, 0}), bias = dice.array({n});
+    const Array w = dice.ordered({k, n}, {1, 0});
+    elements = DType::kF32;  // all but the weight of what is fused
+    const Array x = dice.array({rows, k}), bias = dice.array({n});
     const Array residual = dice.array({rows, n}), y = room({rows, n});
     EXPECT_SAME(fused_linear_out, {x, w, bias, residual, "relu", 0, 0, "", y}, {x, w, bias, residual}, {y});
     EXPECT_SAME(fused_linear_out, {x, w, nullptr, nullptr, "gelu", 0, 0, "", y}, {x, w}, {y});
+    elements = GetParam();
     if (HasFailure()) return;
   }
 }
 
-TEST_F(VulkanKernels, PointwiseConvolutionsOfPlanesOfAnySize) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, PointwiseConvolutionsOfPlanesOfAnySize) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const int32_t groups = dice.size(2), in = 4 * dice.size(3), out = dice.size(9), height = dice.size(5);
     const int32_t width = seed % 3 == 0 ? dice.size(7) : 4 * dice.size(2);
@@ -213,8 +225,8 @@ TEST_F(VulkanKernels, PointwiseConvolutionsOfPlanesOfAnySize) {
   }
 }
 
-TEST_F(VulkanKernels, PlanesPooledAndResized) {
-  for (uint32_t seed = 0; seed < kCases; ++seed) {
+TEST_P(VulkanKernelsOfTypes, PlanesPooledAndResized) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);
     const std::vector<int32_t> s = {dice.size(2), dice.size(5), 4 + dice.size(12), 4 + dice.size(12)};
     const Array x = dice.image(s);
@@ -250,6 +262,8 @@ TEST_F(VulkanKernels, PlanesPooledAndResized) {
     if (HasFailure()) return;
   }
 }
+
+FOR_ALL_TYPES();
 
 TEST_F(VulkanKernels, AttentionOfAllForms) {
   for (uint32_t seed = 0; seed < kCases; ++seed) {

@@ -17,6 +17,9 @@ using berth::testing::Arg;
 using berth::testing::Array;
 using berth::testing::Kernel;
 
+/// What the tensors of a test are of, where it does not say.
+inline DType elements = DType::kF32;
+
 /// Random numbers of one test case, which prints its seed when something is wrong.
 class Dice {
  public:
@@ -32,13 +35,13 @@ class Dice {
     for (int32_t& one : made) one = size(most);
     return made;
   }
-  /// f32 with random elements, in a random order of its dimensions where `any_order`.
+  /// Random elements, in a random order of the dimensions where `any_order`.
   Array array(const std::vector<int32_t>& sizes, bool any_order = false) {
     size_t count = 1;
     for (const int32_t one : sizes) count *= one;
     std::vector<double> values(count);
     for (double& value : values) value = real();
-    return Array(DType::kF32, sizes, values, any_order ? order(sizes.size()) : std::vector<uint8_t>());
+    return Array(elements, sizes, values, any_order ? order(sizes.size()) : std::vector<uint8_t>());
   }
   std::vector<uint8_t> order(size_t rank) {
     std::vector<uint8_t> made(rank);
@@ -46,9 +49,9 @@ class Dice {
     if (coin()) std::shuffle(made.begin(), made.end(), random_);
     return made;
   }
-  /// f32 with random elements, in this order of its dimensions.
+  /// The same in this order of the dimensions.
   Array ordered(const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order) {
-    return Array(DType::kF32, sizes, array(sizes).values(), order);
+    return Array(elements, sizes, array(sizes).values(), order);
   }
   /// The order that images have: row-major, or channels last.
   std::vector<uint8_t> image_order(int rank) {
@@ -60,7 +63,7 @@ class Dice {
   }
   Array image(const std::vector<int32_t>& sizes) {
     Array made = array(sizes);
-    return Array(DType::kF32, sizes, made.values(), image_order(static_cast<int>(sizes.size())));
+    return Array(elements, sizes, made.values(), image_order(static_cast<int>(sizes.size())));
   }
 
  private:
@@ -95,7 +98,13 @@ class TestedDevice final : public ::testing::Environment {
 
 /// A result of the sizes and the order of `like`, or of others.
 inline Array room(const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order = {}) {
-  return Array(DType::kF32, sizes, {}, order);
+  return Array(elements, sizes, {}, order);
+}
+
+/// The same elements, rounded to `dtype`, in the same order of dimensions.
+inline Array rounded(const Array& array, DType dtype) {
+  const Span<const uint8_t> order = array.tensor().dim_order();
+  return Array(dtype, array.sizes(), array.values(), {order.begin(), order.end()});
 }
 
 class VulkanKernels : public ::testing::Test {
@@ -104,12 +113,15 @@ class VulkanKernels : public ::testing::Test {
     if (device().device_count() == 0) GTEST_SKIP() << device().describe();
   }
   void TearDown() override {
+    elements = DType::kF32;
     for (const bool for_cards : {false, true}) {
       EXPECT_EQ(device(for_cards).live_blocks(), 0u);
       EXPECT_EQ(device(for_cards).messages(), 0u) << "the validation layers have something to say";
     }
   }
   static VulkanAllocator& device(bool for_cards = false) { return TestedDevice::get(for_cards); }
+
+  bool exact = false;  // whether the results must be the same to the bit, as long as they are numbers
 
   /// Runs the host's, and the device's in both forms, on `args` and compares what they write to `results`, which are
   /// among them, as are `inputs`.
@@ -161,20 +173,40 @@ class VulkanKernels : public ::testing::Test {
     on.destroy_stream(stream, 0);
   }
 
-  static void compare(const Array& result, const std::vector<double>& expected) {
+  void compare(const Array& result, const std::vector<double>& expected) const {
     const std::vector<double> found = result.values();
     ASSERT_EQ(found.size(), expected.size());
+    // Of f32 sums in another order; of 16 bits some steps, as what is rounded twice differs.
+    const DType dtype = result.tensor().dtype();
+    const double step = dtype == DType::kF16 ? 1e-3 : dtype == DType::kBF16 ? 8e-3 : 5e-5;
+    const double of_most = dtype == DType::kF32 ? 1e-5 : step;
     double most = 0;
     for (const double value : expected) most = std::isfinite(value) ? std::max(most, std::fabs(value)) : most;
     for (size_t i = 0; i < found.size(); ++i) {
       if (std::isnan(expected[i]) && std::isnan(found[i])) continue;
       if (expected[i] == found[i]) continue;
-      ASSERT_LE(std::fabs(found[i] - expected[i]), 1e-5 * most + 1e-4 * std::fabs(expected[i])) << "element " << i;
+      ASSERT_FALSE(exact) << "element " << i << " is " << found[i] << ", not " << expected[i];
+      ASSERT_LE(std::fabs(found[i] - expected[i]), of_most * most + 2 * step * std::fabs(expected[i])) << "element " << i;
     }
   }
 };
 
+/// For tensors of each type that kernels take.
+class VulkanKernelsOfTypes : public VulkanKernels, public ::testing::WithParamInterface<DType> {
+ protected:
+  void SetUp() override {
+    VulkanKernels::SetUp();
+    elements = GetParam();
+  }
+  /// So many of f32; of types that have one form of kernels, fewer.
+  static uint32_t cases(uint32_t of_f32) { return GetParam() == DType::kF32 ? of_f32 : of_f32 / 3; }
+};
+
 }  // namespace berth::vulkan
+
+#define FOR_ALL_TYPES() \
+  INSTANTIATE_TEST_SUITE_P(Of, VulkanKernelsOfTypes, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16), \
+                           [](const auto& type) { return std::string(to_string(type.param)); })
 
 /// The kernels of one name on these arguments.
 #define EXPECT_SAME(identifier, ...) \

@@ -93,7 +93,7 @@ Error Chain::run(Tensor& out) {
 Error Chain::run_sized(const Tensor& out) {
   std::vector<const Tensor*> all = inputs_;
   all.push_back(&out);
-  BERTH_RETURN_IF_ERROR(require_f32(context_, all));
+  BERTH_RETURN_IF_ERROR(require_floats(context_, all));
   const size_t tensors = inputs_.size() + 1;
   Places places;
   for (const uint8_t d : out.dim_order()) {
@@ -119,7 +119,7 @@ Error Chain::run_sized(const Tensor& out) {
 Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,
                Span<const int64_t> from_strides, const Tensor& to, int64_t to_offset, Span<const int64_t> to_strides) {
   const Tensor* const both[] = {&from, &to};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   // In the order of the target's memory.
   std::vector<size_t> order(sizes.size());
   for (size_t d = 0; d < order.size(); ++d) order[d] = d;
@@ -144,10 +144,11 @@ Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& 
   return launch(ask, places, 2, count);
 }
 
-Error require_f32(KernelContext& context, Span<const Tensor* const> tensors) {
+Error require_floats(KernelContext& context, Span<const Tensor* const> tensors) {
   for (const Tensor* tensor : tensors) {
-    if (tensor == nullptr || tensor->dtype() == DType::kF32) continue;
-    return context.fail(Error::kNotSupported, "kernels of vulkan devices take and give f32");
+    const DType dtype = tensor == nullptr ? DType::kF32 : tensor->dtype();
+    if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) continue;
+    return context.fail(Error::kNotSupported, "kernels of vulkan devices take and give f32, f16 and bf16");
   }
   return Error::kOk;
 }

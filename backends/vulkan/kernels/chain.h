@@ -46,7 +46,7 @@ class Chain {
 Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,
                Span<const int64_t> from_strides, const Tensor& to, int64_t to_offset, Span<const int64_t> to_strides);
 
-/// InvalidArgument unless all are f32. The target takes nothing else.
-Error require_f32(KernelContext& context, Span<const Tensor* const> tensors);
+/// NotSupported unless all are f32, f16 or bf16. The target takes nothing else.
+Error require_floats(KernelContext& context, Span<const Tensor* const> tensors);
 
 }  // namespace berth::vulkan

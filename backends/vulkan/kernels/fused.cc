@@ -57,7 +57,7 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   portable::Attention a;
   BERTH_RETURN_IF_ERROR(portable::read_attention(context, args, &a));
   const Tensor* const tensors[] = {a.mask};
-  BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
+  BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   const Tensor& out = args.out;
   const int64_t queries = a.query->size(1);
   const Gpu& gpu = *static_cast<const Session*>(context.user())->gpu;

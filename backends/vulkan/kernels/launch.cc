@@ -1,11 +1,42 @@
 #include "backends/vulkan/kernels/launch.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace berth::vulkan {
+namespace {
+
+// As in shaders/narrow.glsl.
+enum ElementType : uint32_t { kF32, kF16, kBF16, kF32AsBF16 };
+
+ElementType type_of(DType dtype) { return dtype == DType::kF16 ? kF16 : dtype == DType::kBF16 ? kBF16 : kF32; }
+
+// The kernel that does the same for tensors some of which have 16 bits. False where there is none.
+bool narrow_form(ShaderId* shader) {
+  switch (*shader) {
+#define FORM(identifier) \
+  case ShaderId::identifier: *shader = ShaderId::identifier##_narrow; return true
+    FORM(elementwise_4);
+    FORM(elementwise_32);
+    FORM(product_1);
+    FORM(product_4);
+    FORM(product_1_vectors);
+    FORM(product_4_vectors);
+    FORM(pool);
+    FORM(reduce);
+    FORM(softmax);
+    FORM(norm);
+    FORM(upsample);
+    FORM(view);
+#undef FORM
+    default: return false;
+  }
+}
+
+}  // namespace
 
 Launch::Launch(KernelContext& context, ShaderId shader)
-    : context_(context), session_(*static_cast<Session*>(context.user())) {
+    : context_(context), session_(*static_cast<Session*>(context.user())), shader_(shader) {
   step_.shader = shader;
 }
 
@@ -59,13 +90,24 @@ Launch& Launch::bind(const Tensor* tensor, bool writes, const Range* range) {
     const Range part = range == nullptr ? Range{0, tensor->numel()} : *range;
     binding.bytes = (part.end - part.begin) * element;
     binding.writes = writes;
+    binding.element_bytes = type_of(tensor->dtype()) == kF32 ? 4 : 2;
     fits_ = fits_ && binding.bytes + 256 <= session_.gpu->limits().range_bytes;
     const void* const first = static_cast<const uint8_t*>(tensor->raw()) + part.begin * static_cast<int64_t>(element);
     const bool inside = part.begin >= 0 && part.end <= tensor->numel();
     found_ = found_ && inside && session_.blocks->find(first, binding.bytes, session_.gpu, &binding.place);
   }
   step_.bindings.push_back(binding);
+  step_.types.push_back(tensor == nullptr ? kF32 : type_of(tensor->dtype()));
   return *this;
+}
+
+Launch& Launch::as_bf16() {
+  step_.types.back() = kF32AsBF16;
+  return *this;
+}
+
+bool Launch::is_narrow() const {
+  return std::any_of(step_.types.begin(), step_.types.end(), [](uint32_t type) { return type != kF32; });
 }
 
 Error Launch::run(int64_t count, int64_t items_a_group) {
@@ -75,6 +117,17 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
   if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");
+  if (is_narrow()) {
+    if (!session_.gpu->stores_16_bits()) {
+      return context_.fail(Error::kNotSupported, "this device does not store elements of 16 bits in buffers");
+    }
+    step_.shader = shader_;
+    if (!narrow_form(&step_.shader)) {
+      return context_.fail(Error::kNotSupported, "vulkan devices have no such kernel for elements of 16 bits");
+    }
+  } else {
+    step_.types.clear();
+  }
   step_.count = static_cast<uint32_t>(count);
   step_.items_a_group = static_cast<uint32_t>(items_a_group);
   session_.steps.push_back(std::move(step_));

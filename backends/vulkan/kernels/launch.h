@@ -38,6 +38,8 @@ class Launch {
   Launch& reads(const Tensor& tensor, Range range) { return bind(&tensor, false, &range); }
   Launch& writes(const Tensor& tensor, Range range) { return bind(&tensor, true, &range); }
   Launch& none() { return bind(nullptr, false); }
+  /// The buffer that was named last is f32, each element of which is rounded to bf16 when it is read.
+  Launch& as_bf16();
   /// The next number of the kernel's, a whole one of 32 bits or a real one.
   Launch& number(int64_t value);
   Launch& real(double value);
@@ -50,15 +52,18 @@ class Launch {
   Launch& walk(const portable::Walk& walk);
 
   /// For `count` work items, a workgroup for each `items_a_group` of them. NotSupported when something is too large for
-  /// the device's kernels: numbers of more than 32 bits, tensors of more bytes than a kernel may see.
+  /// the device's kernels: numbers of more than 32 bits, tensors of more bytes than a kernel may see; and for tensors of
+  /// 16 bits on devices that cannot store them.
   Error run(int64_t count, int64_t items_a_group = 64);
 
  private:
   Launch& bind(const Tensor* tensor, bool writes, const Range* range = nullptr);
+  bool is_narrow() const;
 
   KernelContext& context_;
   Session& session_;
   Step step_;
+  ShaderId shader_;  // for storage buffers
   bool fits_ = true;
   bool found_ = true;
   bool ends_ = true;

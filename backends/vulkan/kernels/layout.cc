@@ -26,11 +26,18 @@ Error copy_whole(KernelContext& context, const Tensor& self, Tensor& out) {
   return copy_box(context, self.sizes(), self, 0, self.strides(), out, 0, out.strides());
 }
 
+// In the type of `out`.
+Error convert(KernelContext& context, const Tensor& self, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, self, out));
+  return copy_box(context, self.sizes(), self, 0, self.strides(), out, 0, out.strides());
+}
+
 // REQUIRES: as many elements in `sizes` as in `self`.
 Error view(KernelContext& context, const Tensor& self, const Sizes& sizes, Tensor& out) {
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
   const Tensor* const both[] = {&self, &out};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   Launch ask(context, ShaderId::view, ShaderId::view_texels);
   ask.constant(out.rank()).constant(self.rank()).writes(out).reads(self);
   for (const Tensor* tensor : {static_cast<const Tensor*>(&out), &self}) {
@@ -55,8 +62,11 @@ COPY(alias_copy_out)
 COPY(clone_dim_order_out)
 COPY(clone_out)
 COPY(detach_copy_out)
-COPY(to_dim_order_copy_out)
 #undef COPY
+
+Error to_dim_order_copy_out(KernelContext& context, const arguments::to_dim_order_copy_out& args) {
+  return convert(context, args.self, args.out);
+}
 
 Error view_copy_out(KernelContext& context, const arguments::view_copy_out& args) {
   Sizes sizes;

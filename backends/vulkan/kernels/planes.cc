@@ -27,7 +27,7 @@ struct Means {
 
 Error pool(KernelContext& context, const Pooling& p, Kind kind, const Tensor* indices, Means means) {
   const Tensor* const both[] = {p.input, p.out};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   Launch ask(context, ShaderId::pool, ShaderId::pool_texels);
   ask.constant(kind).constant(indices != nullptr ? 1 : 0);
   ask.writes(*p.out).reads(*p.input);
@@ -63,7 +63,7 @@ Error pool(KernelContext& context, const Pooling& p, Kind kind, const Tensor* in
 
 Error upsample(KernelContext& context, const portable::Upsampling& u, int kind, const float (&step)[2]) {
   const Tensor* const both[] = {u.input, u.out};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   Launch ask(context, ShaderId::upsample, ShaderId::upsample_texels);
   ask.constant(kind).writes(*u.out).reads(*u.input).number(u.channels);
   ask.number(u.axis[0].in).number(u.axis[1].in).number(u.axis[0].out).number(u.axis[1].out);

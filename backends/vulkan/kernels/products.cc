@@ -1,4 +1,7 @@
 // Products of matrices and convolutions: all of them are portable::Product, with what follows them.
+#include <algorithm>
+#include <iterator>
+
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/tiles.h"
@@ -33,8 +36,14 @@ struct Tile {
   }
 };
 
+// Whether a matrix begins where four elements do.
+bool begins_whole(const Product& p, const Tensor& tensor, const void* first) {
+  const size_t four = 4 * element_size(tensor.dtype());
+  return reinterpret_cast<uintptr_t>(tensor.raw()) % four == 0 && Finish::first(p, &tensor, first) % 4 == 0;
+}
+
 // Whether a kernel may read A along its depth and B along its columns four elements at a time.
-bool takes_vectors(const Product& p) {
+bool takes_vectors(const Product& p, const Finish& finish) {
   if (!has_no_taps(p) || p.channel_a != 1 || p.channels % 4 != 0 || p.columns() % 4 != 0) return false;
   int64_t inside = 1;  // columns of the axes inside this one, which must lie one after the other
   for (int i = 2; i >= 0; --i) {
@@ -43,40 +52,46 @@ bool takes_vectors(const Product& p) {
     if (axis.origin != 0 || axis.step * axis.b != inside) return false;
     inside *= axis.count;
   }
-  const int64_t places[] = {static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.a) / 4 % 4),
-                            static_cast<int64_t>(reinterpret_cast<uintptr_t>(p.b) / 4 % 4),
-                            p.row_a,
-                            p.channel_b,
-                            p.batch[0].a,
-                            p.batch[0].b,
-                            p.batch[1].a,
-                            p.batch[1].b};
+  const int64_t places[] = {p.row_a, p.channel_b, p.batch[0].a, p.batch[0].b, p.batch[1].a, p.batch[1].b};
   for (int64_t place : places) {
     if (place % 4 != 0) return false;
   }
-  return true;
+  return begins_whole(p, *finish.a, p.a) && begins_whole(p, *finish.b, p.b);
 }
 
-Tile tile_of(const Product& p) {
-  const bool vectors = takes_vectors(p);
+Tile tile_of(const Product& p, const Finish& finish) {
+  const bool vectors = takes_vectors(p, finish);
   if (p.rows == 1) return {vectors ? ShaderId::product_1_vectors : ShaderId::product_1, 1, 4};
   return {vectors ? ShaderId::product_4_vectors : ShaderId::product_4, 4, 4};
 }
 
+bool is_f32(const Tensor* tensor) { return tensor == nullptr || tensor->dtype() == DType::kF32; }
+
+bool rounds(const Tensor& weight, const Tensor& input) {
+  return weight.dtype() == DType::kBF16 && input.dtype() == DType::kF32;
+}
+
 Error run(KernelContext& context, const Product& p, const Finish& finish) {
   const Tensor* const tensors[] = {finish.a, finish.b, finish.c, finish.start, finish.bias};
-  BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
+  BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
-  bool done = false;
-  const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
-  if (done) return error;
-  const Tile tile = tile_of(p);
+  if (std::all_of(std::begin(tensors), std::end(tensors), is_f32)) {
+    bool done = false;
+    const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
+    if (done) return error;
+  }
+  const Tile tile = tile_of(p, finish);
   Launch ask(context, tile.shader);
   ask.constant(static_cast<int64_t>(finish.activation.kind));
   ask.constant(finish.bias == nullptr ? 0 : finish.bias_by_row ? 1 : 2);
   ask.constant(finish.start == nullptr ? 0 : finish.start_like_c ? 1 : 2);
   ask.constant(has_no_taps(p) ? 0 : 1);
-  ask.writes(*finish.c).reads(finish.a).reads(finish.b).reads(finish.bias).reads(finish.start);
+  // What is multiplied with a weight of bf16 is rounded to that (kernels/portable/fused_narrow.h).
+  ask.writes(*finish.c).reads(finish.a);
+  if (rounds(*finish.b, *finish.a)) ask.as_bf16();
+  ask.reads(finish.b);
+  if (rounds(*finish.a, *finish.b)) ask.as_bf16();
+  ask.reads(finish.bias).reads(finish.start);
   put_numbers(ask, p, finish);
   ask.rounds(p.taps() * (1 + p.channels));
   return ask.run(tile.count(p));

@@ -18,7 +18,7 @@ enum Kind { kSum, kLargest, kSmallest };
 Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims, Kind kind, bool is_mean,
              Tensor& out) {
   const Tensor* const both[] = {&self, &out};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   BERTH_RETURN_IF_ERROR(portable::resize_reduced(context, self, dims, out));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, self, out));
   const Walk outer = portable::outer_walk(self, out, dims);
@@ -37,7 +37,7 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
 Error check_sum_type(KernelContext& context, const Tensor& self, std::optional<int64_t> dtype) {
   DType common = DType::kF32;
   BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, dtype, &common));
-  if (common == DType::kF32) return Error::kOk;
+  if (common == DType::kF32 || common == DType::kF16 || common == DType::kBF16) return Error::kOk;
   return context.fail(Error::kNotSupported, "kernels of vulkan devices compute in f32");
 }
 
@@ -57,7 +57,7 @@ Error softmax(KernelContext& context, const Args& args, bool logarithm) {
     return context.fail(Error::kInvalidArgument, "softmax's dimension is out of range");
   }
   const Tensor* const both[] = {&self, &out};
-  BERTH_RETURN_IF_ERROR(require_f32(context, both));
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
   if (out.numel() == 0) return Error::kOk;
   const Tensor* tensors[] = {&out, &self};
@@ -85,7 +85,7 @@ struct Norm {
 
 Error run_norm(KernelContext& context, const Norm& n) {
   const Tensor* const tensors[] = {&n.input, n.weight, n.bias, &n.out, &n.mean, &n.rstd};
-  BERTH_RETURN_IF_ERROR(require_f32(context, tensors));
+  BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   Launch ask(context, ShaderId::norm, ShaderId::norm_texels);
   ask.constant(n.rows.rank).constant(n.elements.rank);
   ask.constant((n.weight != nullptr ? 1 : 0) + (n.bias != nullptr ? 2 : 0));

@@ -132,10 +132,8 @@ bool has_texels(const Tensor& tensor, const void* first) {
 }
 
 void put_numbers(Launch& ask, const Product& p, const Finish& finish) {
-  const auto offset = [](const Tensor* tensor, const void* pointer) {
-    return (static_cast<const char*>(pointer) - tensor->data<char>()) / 4;
-  };
-  ask.number(offset(finish.a, p.a)).number(offset(finish.b, p.b)).number(offset(finish.c, p.c));
+  ask.number(Finish::first(p, finish.a, p.a)).number(Finish::first(p, finish.b, p.b));
+  ask.number(Finish::first(p, finish.c, p.c));
   ask.number(p.rows).number(p.columns()).number(p.channels);
   ask.number(p.row_a).number(p.channel_a).number(p.channel_b).number(p.row_c).number(p.batch[1].count);
   for (const Product::Batch& batch : p.batch) ask.number(batch.a).number(batch.b).number(batch.c).number(batch.start);

@@ -17,6 +17,12 @@ struct Finish {
   const Tensor* bias = nullptr;
   bool bias_by_row = false;
   portable::Activation activation;
+
+  /// The first element of a matrix in its tensor. `pointer` has been moved by elements of the product's type.
+  static int64_t first(const portable::Product& product, const Tensor* tensor, const void* pointer) {
+    const auto element = static_cast<int64_t>(element_size(product.dtype));
+    return (static_cast<const char*>(pointer) - tensor->data<char>()) / element;
+  }
 };
 
 /// The numbers of a product (shaders/product_numbers.glsl).

@@ -5,6 +5,11 @@
 //
 // TEXELS: for devices that are processors, where texels are read eight at a time and elements of a buffer one after the
 // other, and where numbers that are read behind a branch are too. So tensors are read as texels, and ITEM does not return.
+//
+// NARROW: each tensor is f32, f16 or bf16, as a specialisation constant says (narrow.glsl).
+#ifdef NARROW
+#extension GL_EXT_shader_16bit_storage : require
+#endif
 #ifndef GROUP
 #define GROUP 64
 #endif
@@ -19,16 +24,33 @@ layout(set = 0, binding = 0, std430) readonly restrict buffer Numbers { int numb
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
 int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
 
+// A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it is,
+// one of another tensor.
+#ifdef NARROW
+#include "narrow.glsl"
+#else
 #ifdef TEXELS
 #define READS(place, Block, name) layout(set = 0, binding = place) uniform samplerBuffer name
 #define AT(name, i) texelFetch(name, i).x
-#define ITEM \
-  const bool wanted = item_number() < numbers[0]; \
-  const int item = max(min(item_number(), numbers[0] - 1), 0);
 #else
 #define READS(place, Block, name) \
   layout(set = 0, binding = place) readonly buffer Block { float name[]; }
 #define AT(name, i) name[i]
+#endif
+#define READS_FOUR(place, Block, name) \
+  layout(set = 0, binding = place) readonly buffer Block { vec4 name[]; }
+#define FOUR_AT(name, i) name[i]
+#define WRITES(place, Block, name) \
+  layout(set = 0, binding = place) writeonly buffer Block { float name[]; }
+#define PUT(name, i, value) name[i] = value
+#define COPY(name, i, from, j) name[i] = AT(from, j)
+#endif
+
+#ifdef TEXELS
+#define ITEM \
+  const bool wanted = item_number() < numbers[0]; \
+  const int item = max(min(item_number(), numbers[0] - 1), 0);
+#else
 #define ITEM \
   const int item = item_number(); \
   const bool wanted = true; \

@@ -15,13 +15,13 @@ layout(constant_id = 0) const uint ACTIVATION = 2;  // as in activated(); 2 does
 layout(set = 0, binding = 1, rgba32f) uniform writeonly imageBuffer c;
 #define V vec4
 #define GET(from, i) texelFetch(from, (i) >> 2)
-#define PUT(i, value) imageStore(c, (i) >> 2, value)
+#define STORE(i, value) imageStore(c, (i) >> 2, value)
 const int UNIT = 4;
 #else
 layout(set = 0, binding = 1, r32f) uniform writeonly imageBuffer c;
 #define V float
 #define GET(from, i) texelFetch(from, i).x
-#define PUT(i, value) imageStore(c, i, vec4(value))
+#define STORE(i, value) imageStore(c, i, vec4(value))
 const int UNIT = 1;
 #endif
 layout(set = 0, binding = 2) uniform samplerBuffer a;
@@ -94,6 +94,6 @@ void main() {
     const int to = along(position_of(min(column, columns - 1), counts), strides_c);
     const V added = GET(start, start_kind == 0 ? 0 : at_start + to);
     const V sum = finished(start_kind == 0 ? sums[j] : sums[j] + added, low, high);
-    if (wanted && column < columns) PUT(at_c + to, sum);
+    if (wanted && column < columns) STORE(at_c + to, sum);
   }
 }

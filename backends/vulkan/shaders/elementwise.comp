@@ -48,7 +48,7 @@ layout(constant_id = 34) const uint STEP_30 = 0;
 layout(constant_id = 35) const uint STEP_31 = 0;
 #endif
 
-layout(set = 0, binding = 1) buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input0, input_0);
 READS(3, Input1, input_1);
 READS(4, Input2, input_2);
@@ -142,5 +142,13 @@ void main() {
   RUN(25, STEP_25) RUN(26, STEP_26) RUN(27, STEP_27) RUN(28, STEP_28) RUN(29, STEP_29) RUN(30, STEP_30) RUN(31, STEP_31)
 #endif
   const int to = BEGIN(0) + NUMBER(1) + at[0];
-  if (wanted) result[to] = values[STEPS == 0u ? 0u : INPUTS + CONSTANTS + STEPS - 1u];
+  if (wanted) {
+#ifdef NARROW
+    if (STEPS == 0u) {
+      COPY(result, to, input_0, BEGIN(1) + NUMBER(0) + at[1]);
+      return;
+    }
+#endif
+    PUT(result, to, values[STEPS == 0u ? 0u : INPUTS + CONSTANTS + STEPS - 1u]);
+  }
 }

@@ -12,10 +12,10 @@ layout(constant_id = 0) const uint ROWS = 1;      // dimensions
 layout(constant_id = 1) const uint ELEMENTS = 1;  // likewise
 layout(constant_id = 2) const uint AFFINE = 0;    // 1: there is a weight; 2: a bias
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
-layout(set = 0, binding = 3) writeonly buffer Means { float means[]; };
-layout(set = 0, binding = 4) writeonly buffer Deviations { float deviations[]; };
+WRITES(3, Means, means);
+WRITES(4, Deviations, deviations);
 READS(5, Weights, weights);
 READS(6, Biases, biases);
 
@@ -77,8 +77,8 @@ void main() {
   }
   const float deviation = 1.0 / sqrt(squares / float(length) + eps);
   if (wanted) {
-    means[at[2]] = mean;
-    deviations[at[3]] = deviation;
+    PUT(means, at[2], mean);
+    PUT(deviations, at[3], deviation);
   }
   for (int k = 0; k < length; ++k) {
     const ivec2 place = place_of(k);
@@ -86,6 +86,8 @@ void main() {
     float value = (AT(x, at[0] + place.x) - mean) * deviation;
     if ((AFFINE & 1u) != 0u) value *= AT(weights, parameters.x + parameter);
     if ((AFFINE & 2u) != 0u) value += AT(biases, parameters.y + parameter);
-    if (wanted) result[at[1] + place.y] = value;
+    if (wanted) {
+      PUT(result, at[1] + place.y, value);
+    }
   }
 }

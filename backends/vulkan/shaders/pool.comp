@@ -10,7 +10,7 @@
 layout(constant_id = 0) const uint KIND = 0;     // 0 largest, 1 mean, 2 adaptive mean
 layout(constant_id = 1) const uint INDICES = 0;  // whether indices are wanted
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
 layout(set = 0, binding = 3) writeonly buffer Indices { uint indices[]; };
 
@@ -78,7 +78,9 @@ void main() {
     }
   }
   if (KIND != 0u) sum = from_y < to_y && from_x < to_x ? sum / divisor : 0.0;
-  if (wanted) result[to] = sum;
+  if (wanted) {
+    PUT(result, to, sum);
+  }
   if (INDICES != 0u && wanted) {
     indices[to_index] = uint(best);
     indices[to_index + 1] = 0u;

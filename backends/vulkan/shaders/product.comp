@@ -14,16 +14,16 @@ layout(constant_id = 1) const uint BIAS = 0;   // 1: one a row of a group; 2: on
 layout(constant_id = 2) const uint START = 0;  // 1: it lies like C; 2: with strides of its own
 layout(constant_id = 3) const uint TAPS = 0;   // 0: one tap, on each position's own element
 
-layout(set = 0, binding = 1) writeonly buffer C { float c[]; };
+WRITES(1, C, c);
 #ifdef VECTORS
-layout(set = 0, binding = 2) readonly buffer A { vec4 a[]; };
-layout(set = 0, binding = 3) readonly buffer B { vec4 b[]; };
+READS_FOUR(2, A, a);
+READS_FOUR(3, B, b);
 #else
-layout(set = 0, binding = 2) readonly buffer A { float a[]; };
-layout(set = 0, binding = 3) readonly buffer B { float b[]; };
+READS(2, A, a);
+READS(3, B, b);
 #endif
-layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 5) readonly buffer Start { float start[]; };
+READS(4, Bias, bias);
+READS(5, Start, start);
 
 void main() {
   const int item = item_number();
@@ -66,10 +66,10 @@ void main() {
   for (int k = 0; k < channels; k += 4) {
     vec4 factor[4][COLUMNS / 4];
     for (int q = 0; q < 4; ++q) {
-      for (int j = 0; j < COLUMNS / 4; ++j) factor[q][j] = b[column_b[j] + (k + q) * (channel_b / 4)];
+      for (int j = 0; j < COLUMNS / 4; ++j) factor[q][j] = FOUR_AT(b, column_b[j] + (k + q) * (channel_b / 4));
     }
     for (int i = 0; i < ROWS; ++i) {
-      const vec4 other = a[(row_a[i] + k) / 4];
+      const vec4 other = FOUR_AT(a, (row_a[i] + k) / 4);
       for (int j = 0; j < COLUMNS; ++j) {
         for (int q = 0; q < 4; ++q) sums[i][j] += other[q] * factor[q][j / 4][j % 4];
       }
@@ -83,9 +83,9 @@ void main() {
     }
     for (int k = 0; k < channels; ++k) {
       float factor[COLUMNS];
-      for (int j = 0; j < COLUMNS; ++j) factor[j] = b[place_b[j] + k * channel_b];
+      for (int j = 0; j < COLUMNS; ++j) factor[j] = AT(b, place_b[j] + k * channel_b);
       for (int i = 0; i < ROWS; ++i) {
-        const float other = a[row_a[i] + k * channel_a];
+        const float other = AT(a, row_a[i] + k * channel_a);
         for (int j = 0; j < COLUMNS; ++j) sums[i][j] += other * factor[j];
       }
     }
@@ -106,11 +106,11 @@ void main() {
           for (int k = 0; k < channels; ++k) {
             float factor[COLUMNS];
             for (int j = 0; j < COLUMNS; ++j) {
-              const float found = b[place_b[j] + k * channel_b];
+              const float found = AT(b, place_b[j] + k * channel_b);
               factor[j] = inside[j] ? found : 0.0;
             }
             for (int i = 0; i < ROWS; ++i) {
-              const float other = a[row_a[i] + tap_a + k * channel_a];
+              const float other = AT(a, row_a[i] + tap_a + k * channel_a);
               for (int j = 0; j < COLUMNS; ++j) sums[i][j] += other * factor[j];
             }
           }
@@ -127,15 +127,15 @@ void main() {
       const int column = first_column + j;
       if (row >= N_ROWS || column >= N_COLUMNS) continue;
       float sum = sums[i][j] * A_SCALE;
-      if (BIAS == 1u) sum += bias[BEGIN(3) + outer * BIAS_BATCH(0) + inner * BIAS_BATCH(1) + row];
-      if (BIAS == 2u) sum += bias[BEGIN(3) + column];
+      if (BIAS == 1u) sum += AT(bias, BEGIN(3) + outer * BIAS_BATCH(0) + inner * BIAS_BATCH(1) + row);
+      if (BIAS == 2u) sum += AT(bias, BEGIN(3) + column);
       const int place = at_c + row * ROW_C + place_c[j];
-      if (START == 1u) sum += start[BEGIN(4) + FIRST_C + place];
+      if (START == 1u) sum += AT(start, BEGIN(4) + FIRST_C + place);
       if (START == 2u) {
         const int from = outer * BATCH(0, 3) + inner * BATCH(1, 3) + row * START_ROW + column * START_COLUMN;
-        sum += START_SCALE * start[BEGIN(4) + from];
+        sum += START_SCALE * AT(start, BEGIN(4) + from);
       }
-      c[BEGIN(0) + FIRST_C + place] = activated(ACTIVATION, sum, ALPHA, BETA);
+      PUT(c, BEGIN(0) + FIRST_C + place, activated(ACTIVATION, sum, ALPHA, BETA));
     }
   }
 }

@@ -11,7 +11,7 @@ layout(constant_id = 0) const uint KIND = 0;  // 0 sum, 1 largest, 2 smallest
 layout(constant_id = 1) const uint OUTER = 1;
 layout(constant_id = 2) const uint INNER = 1;
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
 
 void main() {
@@ -56,5 +56,7 @@ void main() {
       state = value;
     }
   }
-  if (wanted) result[to] = KIND == 0u ? state * factor : state;
+  if (wanted) {
+    PUT(result, to, KIND == 0u ? state * factor : state);
+  }
 }

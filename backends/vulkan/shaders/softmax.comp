@@ -10,7 +10,7 @@
 layout(constant_id = 0) const uint LOGARITHM = 0;
 layout(constant_id = 1) const uint RANK = 1;
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
 
 void main() {
@@ -38,6 +38,8 @@ void main() {
   const float logarithm = log(total);
   for (int k = 0; k < length; ++k) {
     const float value = AT(x, from + k * step_from) - most;
-    if (wanted) result[to + k * step_to] = LOGARITHM != 0u ? value - logarithm : exp(value) / total;
+    if (wanted) {
+      PUT(result, to + k * step_to, LOGARITHM != 0u ? value - logarithm : exp(value) / total);
+    }
   }
 }

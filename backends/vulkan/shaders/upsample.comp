@@ -8,7 +8,7 @@
 
 layout(constant_id = 0) const uint KIND = 0;  // 0 nearest, 1 bilinear, 2 bilinear with aligned corners
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
 
 #define CHANNELS NUMBER(0)
@@ -41,7 +41,9 @@ void main() {
   const int to = BEGIN(0) + image * STRIDE(1, 0) + channel * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3);
   if (KIND == 0u) {
     const float found = AT(x, from + nearest(0, row) * STRIDE(0, 2) + nearest(1, column) * STRIDE(0, 3));
-    if (wanted) result[to] = found;
+    if (wanted) {
+      PUT(result, to, found);
+    }
     return;
   }
   const float y = exact(0, row);
@@ -58,5 +60,7 @@ void main() {
   const int far = right * STRIDE(0, 3);
   const float top = (1.0 - across) * AT(x, upper + near) + across * AT(x, upper + far);
   const float bottom = (1.0 - across) * AT(x, lower + near) + across * AT(x, lower + far);
-  if (wanted) result[to] = (1.0 - down) * top + down * bottom;
+  if (wanted) {
+    PUT(result, to, (1.0 - down) * top + down * bottom);
+  }
 }

@@ -9,7 +9,7 @@
 layout(constant_id = 0) const uint RANK_TO = 1;
 layout(constant_id = 1) const uint RANK_FROM = 1;
 
-layout(set = 0, binding = 1) writeonly buffer Result { float result[]; };
+WRITES(1, Result, result);
 READS(2, Input, x);
 
 int place_of(int item, int first, int rank) {
@@ -27,5 +27,7 @@ void main() {
   ITEM
   const int to = place_of(item, 0, int(RANK_TO));
   const int from = place_of(item, 2 * int(RANK_TO), int(RANK_FROM));
-  if (wanted) result[BEGIN(0) + to] = AT(x, BEGIN(1) + from);
+  if (wanted) {
+    COPY(result, BEGIN(0) + to, x, BEGIN(1) + from);
+  }
 }

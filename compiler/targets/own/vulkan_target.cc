@@ -31,6 +31,8 @@ const std::set<std::string>& vulkan_kernels() {
   return *all;
 }
 
+bool vulkan_has(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+
 Status vulkan_refuses(DType dtype) { return refuse(std::string("not for tensors of ") + to_string(dtype)); }
 
 // The indices of a max pooling, which the kernel can write.
@@ -51,12 +53,12 @@ Status VulkanTarget::takes(const Node& node, const plugin::Specs&) {
     for (size_t k = 0; k < argument.size(); ++k) {
       if (!argument.has_value(k)) continue;
       const DType dtype = static_cast<DType>(argument.value(k).dtype());
-      if (dtype != DType::kF32) return vulkan_refuses(dtype);
+      if (!vulkan_has(dtype)) return vulkan_refuses(dtype);
     }
   }
   for (size_t i = 0; i < node.results_size(); ++i) {
     const DType dtype = static_cast<DType>(node.result(i).dtype());
-    if (dtype != DType::kF32 && !is_index(node, i)) return vulkan_refuses(dtype);
+    if (!vulkan_has(dtype) && !is_index(node, i)) return vulkan_refuses(dtype);
   }
   return {};
 }
