@@ -7,6 +7,7 @@
 #include <random>
 
 #include "backends/cpu/thread_pool.h"
+#include "base/output_file.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/dim_order_copy.h"
 #include "tools/memory_limit.h"
@@ -188,12 +189,19 @@ void add_load_options(CLI::App& command, LoadRequest& request) {
   add_plugins(command, request.plugins);
   add_data(command, request.data);
   add_max_memory(command, request.max_memory);
+  command.add_option("--pipeline-cache", request.pipeline_cache,
+                     "a file that keeps compiled kernels of devices with Vulkan for the next run; made when missing");
 }
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) {
   auto loaded = std::make_unique<LoadedMethod>();
   BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(request.plugins));
   BERTH_TRY(loaded->machine.add_plugins(plugins));
+  if (!request.pipeline_cache.empty()) {
+    const std::string place = "--pipeline-cache " + request.pipeline_cache;
+    BERTH_TRY(keep_files({request.program}, request.pipeline_cache, place));
+    BERTH_TRY(loaded->machine.keep_pipelines(request.pipeline_cache));
+  }
   BERTH_ASSIGN_OR_RETURN(loaded->kernels, PluginKernels::make(plugins));
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));

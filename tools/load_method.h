@@ -33,6 +33,7 @@ struct LoadRequest {
   uint64_t max_memory = UINT64_MAX;       // bytes, see memory_limit.h
   std::vector<std::string> plugins;       // shared libraries
   std::vector<std::string> devices;       // "cuda:0=sim:0": where the file says the first, the second is used
+  std::string pipeline_cache;             // a file that keeps kernels of devices with Vulkan; empty: none
   EventObserver* events = nullptr;        // told of the load, and of copies and memory of devices from then on
 };
 
@@ -54,7 +55,7 @@ struct LoadedMethod {
 
 /// Adds --map-device.
 void add_device_map(CLI::App& command, LoadRequest& request);
-/// Adds --map-device, --plugin, --data and --max-memory.
+/// Adds --map-device, --plugin, --data, --max-memory and --pipeline-cache.
 void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);

@@ -68,6 +68,15 @@ Status Machine::add_plugins(Span<const Plugin* const> plugins) {
   return Done{};
 }
 
+Status Machine::keep_pipelines([[maybe_unused]] const std::string& file) {
+#if BERTH_HAS_VULKAN
+  parts_->vulkan.keep_pipelines(file);
+  return Done{};
+#else
+  return Failure{Error::kNotSupported, "--pipeline-cache", "this build has no devices with Vulkan"};
+#endif
+}
+
 std::vector<DeviceKind> Machine::kinds() const {
   std::vector<DeviceKind> kinds;
   for (size_t i = 0; i < counters_.size(); ++i) {

@@ -46,6 +46,10 @@ class Machine {
   /// has one. Call it once.
   Status add_plugins(Span<const Plugin* const> plugins);
 
+  /// Keeps compiled kernels of devices with Vulkan in `file` from one process to the next (docs/vulkan.md). Before a
+  /// device is asked for. NotSupported without such devices in this build.
+  Status keep_pipelines(const std::string& file);
+
   const DeviceAllocatorRegistry& registry() const { return registry_; }
   Span<Backend* const> backends() const { return {backend_list_.data(), backend_list_.size()}; }
   /// Initialises the devices, which may take time and memory, so it is not done earlier.

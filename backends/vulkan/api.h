@@ -26,7 +26,8 @@ namespace berth::vulkan {
   F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool) F(vkDestroyCommandPool) \
   F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkCmdBindPipeline) \
   F(vkCmdBindDescriptorSets) F(vkCmdDispatch) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCreateSemaphore) \
-  F(vkDestroySemaphore) F(vkWaitSemaphores) F(vkQueueSubmit)
+  F(vkDestroySemaphore) F(vkWaitSemaphores) F(vkQueueSubmit) F(vkCreatePipelineCache) F(vkDestroyPipelineCache) \
+  F(vkGetPipelineCacheData)
 // clang-format on
 
 /// A table of each object's own: tests put functions that fail into theirs.

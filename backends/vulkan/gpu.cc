@@ -51,6 +51,7 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
     return nullptr;
   }
   load_device(gpu->device_, &gpu->api);
+  gpu->open_cache(options.pipeline_cache);
   gpu->api.vkGetDeviceQueue(gpu->device_, gpu->family_, 0, &gpu->queue_);
   return gpu;
 }
@@ -63,6 +64,7 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
   properties.pNext = &sizes;
   api.vkGetPhysicalDeviceProperties2(physical, &properties);
   const VkPhysicalDeviceProperties& is = properties.properties;
+  properties_ = is;
   name_ = is.deviceName;
   limits_ = {sizes.maxMemoryAllocationSize, std::min<uint64_t>(is.limits.maxStorageBufferRange, INT32_MAX),
              std::max(is.limits.minStorageBufferOffsetAlignment, is.limits.minTexelBufferOffsetAlignment),
@@ -136,6 +138,7 @@ void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options
 Gpu::~Gpu() {
   if (device_ == VK_NULL_HANDLE) return;
   static_cast<void>(api.vkDeviceWaitIdle(device_));
+  close_cache();
   for (const auto& [key, pipeline] : pipelines_) api.vkDestroyPipeline(device_, pipeline.pipeline, nullptr);
   for (const auto& [shader, module] : modules_) api.vkDestroyShaderModule(device_, module, nullptr);
   for (const auto& [kinds, layout] : layouts_) {

@@ -69,6 +69,8 @@ class Gpu {
   /// Whether kernels read and write elements of 16 bits in storage buffers.
   bool stores_16_bits() const { return stores_16_bits_; }
   GpuCounts& counts() { return counts_; }
+  /// What the file of compiled kernels had for the device (VulkanOptions::pipeline_cache).
+  size_t cached_bytes() const { return cached_.size(); }
 
   enum class Kind { kDevice, kHost };
   /// A buffer for kernels and copies, of at least one byte: of the device (mapped where it shares its memory), or of the
@@ -105,6 +107,8 @@ class Gpu {
 
   Gpu() = default;
   bool choose(VkPhysicalDevice physical, std::string* reason);
+  void open_cache(const std::string& path);
+  void close_cache();
   void choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options);
   void choose_memory(VkPhysicalDevice physical, bool staged);
   int memory_type(uint32_t allowed, Kind kind) const;
@@ -130,6 +134,10 @@ class Gpu {
   std::map<std::string, Layout> layouts_;  // by the kinds of what is seen
   std::map<ShaderId, VkShaderModule> modules_;
   std::map<Key, Pipeline> pipelines_;
+  VkPhysicalDeviceProperties properties_ = {};
+  std::string cache_path_;  // where kernels are kept; empty: nowhere
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  std::vector<uint8_t> cached_;  // what the file had
   GpuCounts counts_;
 };
 

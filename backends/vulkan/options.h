@@ -1,6 +1,8 @@
 // VulkanOptions: how devices are opened.
 #pragma once
 
+#include <string>
+
 namespace berth::vulkan {
 
 struct VulkanOptions {
@@ -12,6 +14,9 @@ struct VulkanOptions {
   bool for_cards = false;
   /// How often each device of the machine is opened, as a device with an index of its own: for tests.
   int times = 1;
+  /// A file that keeps compiled kernels from one process to the next: read when devices are opened, written when they
+  /// are closed and have compiled others. One that is damaged or of another device is ignored, with a line in the log.
+  std::string pipeline_cache;
 
   /// What the environment asks for: validation where BERTH_VULKAN_VALIDATION is 1.
   static VulkanOptions of_environment();

@@ -96,7 +96,7 @@ Error Gpu::compile(ShaderId id, Span<const uint32_t> constants, Span<const uint3
   info.stage.pSpecializationInfo = values.empty() ? nullptr : &special;
   info.layout = layout.pipeline;
   info.basePipelineIndex = -1;
-  return check(api.vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, made), kWhat);
+  return check(api.vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, made), kWhat);
 }
 
 Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span<const uint32_t> types) {

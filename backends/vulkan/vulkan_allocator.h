@@ -47,6 +47,8 @@ class VulkanAllocator final : public DeviceAllocator {
   explicit VulkanAllocator(const VulkanOptions& options = VulkanOptions::of_environment());
   /// REQUIRES: everything was given back.
   ~VulkanAllocator() override;
+  /// Sets VulkanOptions::pipeline_cache. REQUIRES: no device is open.
+  void keep_pipelines(const std::string& file) { options_.pipeline_cache = file; }
 
   DeviceType device_type() const override { return DeviceType::kVulkan; }
   int device_count() const override;
@@ -90,7 +92,7 @@ class VulkanAllocator final : public DeviceAllocator {
   State& open() const;
   Result<VulkanStream*> own_stream(DeviceIndex index) const;
 
-  const VulkanOptions options_;
+  VulkanOptions options_;
   mutable std::once_flag opened_;
   mutable std::unique_ptr<State> state_;
 };

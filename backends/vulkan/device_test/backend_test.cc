@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <fstream>
 
 #include "backends/nested/nested_programs_testing.h"
 #include "backends/vulkan/gpu.h"
@@ -209,6 +212,30 @@ TEST(VulkanAllocator, WithoutADriverSaysSo) {
     EXPECT_EQ(none.create_stream(0).error(), Error::kInvalidArgument);
   }
   before == nullptr ? unsetenv("VK_ICD_FILENAMES") : setenv("VK_ICD_FILENAMES", kept.c_str(), 1);
+}
+
+// What one process has compiled is in the file for the next, which reads it, and which works without it too.
+TEST_F(VulkanRuns, KernelsAreKeptInAFile) {
+  const std::string path = ::testing::TempDir() + "/kernels_of_runs_" + std::to_string(getpid());
+  const auto run_with_file = [&](uint64_t expected_bytes) {
+    VulkanOptions options = validated();
+    options.pipeline_cache = path;
+    VulkanAllocator allocator(options);
+    ASSERT_NE(allocator.gpu(0), nullptr);
+    const uint32_t constants[] = {1, 0, 0, 0};
+    EXPECT_EQ(allocator.gpu(0)->cached_bytes() > 0, expected_bytes > 0);
+    EXPECT_TRUE(allocator.gpu(0)->pipeline(ShaderId::elementwise_4, constants, {}).ok());
+    EXPECT_EQ(allocator.messages(), 0u);
+  };
+  run_with_file(0);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  ASSERT_TRUE(file.good());
+  EXPECT_GT(file.tellg(), 40);
+  run_with_file(1);
+  std::ofstream(path, std::ios::binary | std::ios::in).seekp(30).put('x');
+  run_with_file(0);
+  run_with_file(1);
+  std::remove(path.c_str());
 }
 
 TEST_F(VulkanRuns, AddressesAreNeverUsedAgain) {
