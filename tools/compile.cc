@@ -227,9 +227,10 @@ void add_compile(CLI::App& app, Session& session) {
   sub->add_option("--cpu", command->options.cpu,
                   "the instruction set for which the cpu target packs weights; default: native, this machine's")
       ->check(CLI::IsMember(instruction_sets()));
-  sub->add_option("--precision", command->options.precision,
-                  "the element type of weights in the targets cpu and vulkan: f32 (the default: as the model has them), bf16 or "
-                  "f16, half as large; bf16 rounds what they are multiplied with too")
+  sub->add_option(
+         "--precision", command->options.precision,
+         "the element type of weights in the targets cpu and vulkan: f32 (the default: as the model has them), bf16 or "
+         "f16, half as large; bf16 rounds what they are multiplied with too")
       ->check(CLI::IsMember(precisions()));
   add_method_option(*sub, "--place", texts.place, "GLOB=DEVICE",
                     "run nodes there whose name, or whose result's name, matches; later ones win");

@@ -10,6 +10,7 @@
 #include "base/output_file.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/dim_order_copy.h"
+#include "runtime/log.h"
 #include "tools/memory_limit.h"
 #include "tools/names.h"
 #include "tools/plugins.h"
@@ -26,6 +27,18 @@ Failure failure_from(const std::string& path, Error code, const Report& report) 
   const std::string hint = report.code == Error::kOperatorMissing ? ", here with --plugin" : "";
   if (place.rfind(path, 0) == 0) return Failure{report.code, place, report.message + hint};
   return Failure{report.code, place.empty() ? path : path + ": " + place, report.message + hint};
+}
+
+// What failed is said where it failed.
+void print_warning(void*, LogLevel level, const char* text) {
+  if (level == LogLevel::kWarning) fmt::print(stderr, "berth: {}\n", text);
+}
+
+Status keep_pipelines(const LoadRequest& request, Machine& machine) {
+  if (request.pipeline_cache.empty()) return Done{};
+  BERTH_TRY(keep_files({request.program}, request.pipeline_cache, "--pipeline-cache " + request.pipeline_cache));
+  set_log(print_warning, nullptr);
+  return machine.keep_pipelines(request.pipeline_cache);
 }
 
 Expected<std::unique_ptr<DataLoader>> open_loader(const LoadRequest& request) {
@@ -197,11 +210,7 @@ Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request) 
   auto loaded = std::make_unique<LoadedMethod>();
   BERTH_ASSIGN_OR_RETURN(const std::vector<const Plugin*> plugins, open_plugins(request.plugins));
   BERTH_TRY(loaded->machine.add_plugins(plugins));
-  if (!request.pipeline_cache.empty()) {
-    const std::string place = "--pipeline-cache " + request.pipeline_cache;
-    BERTH_TRY(keep_files({request.program}, request.pipeline_cache, place));
-    BERTH_TRY(loaded->machine.keep_pipelines(request.pipeline_cache));
-  }
+  BERTH_TRY(keep_pipelines(request, loaded->machine));
   BERTH_ASSIGN_OR_RETURN(loaded->kernels, PluginKernels::make(plugins));
   const Stopwatch watch;
   BERTH_ASSIGN_OR_RETURN(loaded->loader, open_loader(request));

@@ -24,6 +24,7 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   std::unique_ptr<Gpu> gpu(new Gpu);
   gpu->api = api;
   if (!gpu->choose(physical, reason)) return nullptr;
+  gpu->stores_16_bits_ = gpu->stores_16_bits_ && !options.without_16_bits;
   gpu->choose_memory(physical, options.staged);
   gpu->choose_kernels(physical, options);
   const float priority = 1;
@@ -131,7 +132,7 @@ void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options
   const bool shuffles = (groups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                         (groups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
   reads_texels_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && groups.subgroupSize == kLanes && shuffles &&
-                  is.limits.maxTexelBufferElements >= limits_.range_bytes / 4 && !options.for_cards;
+                  is.limits.maxTexelBufferElements >= limits_.range_bytes / 2 && !options.for_cards;
   widens_views_ = reads_texels_ && !options.validation;
 }
 

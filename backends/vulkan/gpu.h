@@ -89,9 +89,9 @@ class Gpu {
 
   /// What a buffer has behind its bytes, for views of texels.
   static constexpr uint64_t kViewSlack = 256;
-  /// Bytes of a buffer as texels of a kind (shaders.def); null for storage buffers, which need none. What is not a whole
-  /// texel at the end is left out.
-  Error make_view(char kind, const VkDescriptorBufferInfo& part, VkBufferView* view);
+  /// Bytes of a buffer as texels of a kind (shaders.def), with elements of f32, or of f16 where they have two bytes; null
+  /// for storage buffers, which need none. What is not a whole texel at the end is left out.
+  Error make_view(char kind, uint64_t element_bytes, const VkDescriptorBufferInfo& part, VkBufferView* view);
   /// A pool for one set of each shader.
   Error make_pool(Span<const ShaderId> shaders, VkDescriptorPool* pool);
   /// What a kernel sees: its numbers, then each tensor, which has a view where its kind wants one.
@@ -116,7 +116,7 @@ class Gpu {
   Error module(ShaderId shader, VkShaderModule* made);
   Error compile(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types, const Layout& layout,
                 VkPipeline* made);
-  Error run_on_nothing(ShaderId shader, const Pipeline& pipeline);
+  Error run_on_nothing(ShaderId shader, Span<const uint32_t> types, const Pipeline& pipeline);
 
   std::string name_;
   GpuLimits limits_;

@@ -75,8 +75,8 @@ bool read_file(const std::string& path, PipelineBytes* bytes) {
   return false;
 }
 
-// `*foreign`: the file is somebody else's. With a line in the log for each file that is not read.
-std::vector<PipelineBytes> read_parts(const std::string& path, bool* foreign) {
+// `*foreign`: the file is of another kind. With a line in the log for a file that is ignored, where `says`.
+std::vector<PipelineBytes> read_parts(const std::string& path, bool says, bool* foreign) {
   PipelineBytes file;
   *foreign = false;
   if (!read_file(path, &file) || file.empty()) return {};
@@ -84,8 +84,8 @@ std::vector<PipelineBytes> read_parts(const std::string& path, bool* foreign) {
   std::optional<std::vector<PipelineBytes>> parts;
   if (!*foreign) parts = parts_of(file);
   if (parts) return *std::move(parts);
-  log_message(LogLevel::kWarning, "vulkan: %s is %s and is ignored", path.c_str(),
-              *foreign ? "not a file of compiled kernels" : "damaged");
+  const char* const what = *foreign ? "not a file of compiled kernels" : "damaged";
+  if (says) log_message(LogLevel::kWarning, "vulkan: %s is %s and is ignored", path.c_str(), what);
   return {};
 }
 
@@ -93,20 +93,20 @@ std::vector<PipelineBytes> read_parts(const std::string& path, bool* foreign) {
 
 PipelineBytes read_pipelines(const std::string& path, const VkPhysicalDeviceProperties& device) {
   bool foreign = false;
-  const std::vector<PipelineBytes> parts = read_parts(path, &foreign);
+  const std::vector<PipelineBytes> parts = read_parts(path, true, &foreign);
   for (const PipelineBytes& part : parts) {
     const auto header = header_of(part);
     if (is_of_device(*header, device) && is_of_driver(*header, device)) return part;
   }
   if (!parts.empty()) {
-    log_message(LogLevel::kInfo, "vulkan: %s has no kernels for %s and its driver", path.c_str(), device.deviceName);
+    log_message(LogLevel::kWarning, "vulkan: %s has no kernels for %s and its driver", path.c_str(), device.deviceName);
   }
   return {};
 }
 
 void write_pipelines(const std::string& path, const VkPhysicalDeviceProperties& device, Span<const uint8_t> bytes) {
   bool foreign = false;
-  std::vector<PipelineBytes> parts = read_parts(path, &foreign);
+  std::vector<PipelineBytes> parts = read_parts(path, false, &foreign);  // said when it was read
   if (foreign) return;
   const auto is_replaced = [&](const PipelineBytes& part) { return is_of_device(*header_of(part), device); };
   parts.erase(std::remove_if(parts.begin(), parts.end(), is_replaced), parts.end());

@@ -20,7 +20,12 @@ VkDescriptorType type_of(char kind) {
   }
 }
 
-uint64_t texel_bytes(char kind) { return kind == 't' || kind == 'w' ? 16 : 4; }
+bool has_four(char kind) { return kind == 't' || kind == 'w'; }
+
+VkFormat format_of(char kind, uint64_t element_bytes) {
+  if (element_bytes == 2) return has_four(kind) ? VK_FORMAT_R16G16B16A16_SFLOAT : VK_FORMAT_R16_SFLOAT;
+  return has_four(kind) ? VK_FORMAT_R32G32B32A32_SFLOAT : VK_FORMAT_R32_SFLOAT;
+}
 
 }  // namespace
 
@@ -110,7 +115,7 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span
   BERTH_RETURN_IF_ERROR(layout(shader(id).kinds, &layout_of));
   Pipeline made = {VK_NULL_HANDLE, layout_of.pipeline, layout_of.set};
   BERTH_RETURN_IF_ERROR(compile(id, constants, types, layout_of, &made.pipeline));
-  const Error error = run_on_nothing(id, made);
+  const Error error = run_on_nothing(id, types, made);
   if (error != Error::kOk) {
     api.vkDestroyPipeline(device_, made.pipeline, nullptr);
     return error;
@@ -120,14 +125,14 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span
   return made;
 }
 
-Error Gpu::make_view(char kind, const VkDescriptorBufferInfo& part, VkBufferView* view) {
+Error Gpu::make_view(char kind, uint64_t element_bytes, const VkDescriptorBufferInfo& part, VkBufferView* view) {
   *view = VK_NULL_HANDLE;
   if (type_of(kind) == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) return Error::kOk;
-  const uint64_t texel = texel_bytes(kind);
+  const uint64_t texel = (has_four(kind) ? 4 : 1) * element_bytes;
   VkBufferViewCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO;
   info.buffer = part.buffer;
-  info.format = texel == 16 ? VK_FORMAT_R32G32B32A32_SFLOAT : VK_FORMAT_R32_SFLOAT;
+  info.format = format_of(kind, element_bytes);
   info.offset = part.offset;
   info.range = part.range / texel * texel;
   // lavapipe takes the second byte of the range for a number of mipmaps, and compiles a kernel again for one of 0.
@@ -167,8 +172,8 @@ void Gpu::write_set(VkDescriptorSet set, ShaderId id, Span<const VkDescriptorBuf
   api.vkUpdateDescriptorSets(device_, static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
 }
 
-// Numbers of zeros say that there are no work items.
-Error Gpu::run_on_nothing(ShaderId id, const Pipeline& pipeline) {
+// Numbers of zeros say that there are no work items. Views are of the types that will be, as drivers compile for these.
+Error Gpu::run_on_nothing(ShaderId id, Span<const uint32_t> types, const Pipeline& pipeline) {
   struct Used {
     Gpu* gpu;
     Buffer buffer;
@@ -199,7 +204,8 @@ Error Gpu::run_on_nothing(ShaderId id, const Pipeline& pipeline) {
   const std::vector<VkDescriptorBufferInfo> parts(shader(id).tensors() + 1, all);
   used.views.assign(parts.size(), VK_NULL_HANDLE);
   for (size_t i = 1; i < parts.size(); ++i) {
-    BERTH_RETURN_IF_ERROR(make_view(shader(id).kinds[i - 1], all, &used.views[i]));
+    const uint64_t element_bytes = types.empty() || types[i - 1] == 0 ? 4 : 2;
+    BERTH_RETURN_IF_ERROR(make_view(shader(id).kinds[i - 1], element_bytes, all, &used.views[i]));
   }
   write_set(set, id, parts, used.views);
   VkCommandBufferBeginInfo begin = {};

@@ -118,7 +118,7 @@ Error Recording::make_sets(const std::vector<Step>& steps) {
         part = {binding.place.block->buffer.buffer, binding.place.offset - before, before + binding.bytes};
       }
       views_.push_back(VK_NULL_HANDLE);
-      BERTH_RETURN_IF_ERROR(gpu_->make_view(shader(step.shader).kinds[k], part, &views_.back()));
+      BERTH_RETURN_IF_ERROR(gpu_->make_view(shader(step.shader).kinds[k], binding.element_bytes, part, &views_.back()));
       parts.push_back(part);
       views.push_back(views_.back());
     }

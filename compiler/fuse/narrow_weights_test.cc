@@ -8,14 +8,13 @@ namespace berth::fuse {
 namespace {
 
 // As fuse_module(), for a target that keeps weights so.
-Fused narrowed(const std::string& text, DType type, double tolerance = 3e-2) {
+Fused narrowed(const std::string& text, DType type, double tolerance = 3e-2, Targets targets = cpu_targets()) {
   Fused result;
   ir::Module module = passes::parsed(text);
   const std::vector<eval::Item> inputs = passes::random_inputs(module, module.methods[0], 7);
   const auto expected = eval::evaluate(module, module.methods[0], inputs);
   EXPECT_TRUE(expected.ok());
   delegate_all(module);
-  Targets targets = cpu_targets();
   targets[0].weights = type;
   passes::Options options;
   options.verify = true;
@@ -137,6 +136,62 @@ TEST(NarrowWeights, EachThatStaysWideSaysWhy) {
   )"),
                        DType::kBF16)
                   .says("no-kernel"));
+}
+
+// As the target `vulkan` has it: any product of any order takes a narrow weight, and tensors of 16 bits stay what they are.
+Fused narrowed_on_device(const std::string& text, DType type) {
+  Targets targets = cpu_targets();
+  targets[0].depth_last = true;
+  targets[0].narrow_tensors = true;
+  return narrowed(text, type, 3e-2, std::move(targets));
+}
+
+TEST(NarrowWeights, KernelsForNarrowTensorsTakeAll) {
+  const Fused ordered = narrowed_on_device(with_constants({{"w", {12, 16}}}, "%x: f32[4,12]", kProduct), DType::kF16);
+  EXPECT_NE(ordered.text.find("f16[12,16]{1,0}"), std::string::npos) << ordered.text;
+  const Fused transposed = narrowed_on_device(with_constants({{"w", {6, 8, 3, 3}}}, "%x: f32[1,6,5,5]", R"(
+    %y: f32[1,8,7,7] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 1)
+    return %y
+  )"),
+                                              DType::kBF16);
+  EXPECT_TRUE(transposed.says("bf16")) << transposed.text;
+  EXPECT_TRUE(narrowed_on_device("symbol n in [1, 9]\n" + with_constants({{"w", {8, 6, 3, 3}}}, "%x: f32[n,6,5,5]", R"(
+    %y: f32[n,8,3,3] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    return %y
+  )"),
+                                 DType::kF16)
+                  .says("f16"));
+}
+
+TEST(NarrowWeights, WhatWouldLoseMostStaysWideThereToo) {
+  EXPECT_TRUE(narrowed_on_device(with_constants(kConvWeights, "%x: f32[1,3,6,6]", kConv + "return %c"), DType::kBF16)
+                  .says("few-channels"));
+  const Fused forward = narrowed_on_device(with_constants({{"w", {8, 1, 3, 3}}}, "%x: f32[1,8,5,5]", R"(
+    %y: f32[1,8,5,5] = aten::convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 8)
+    return %y
+  )"),
+                                           DType::kF16);
+  EXPECT_TRUE(forward.says("depthwise"));
+  const Fused transposed = narrowed_on_device(with_constants({{"w", {8, 2, 3, 3}}}, "%x: f32[1,8,5,5]", R"(
+    %y: f32[1,16,7,7] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], true, [0, 0], 8)
+    return %y
+  )"),
+                                              DType::kF16);
+  EXPECT_TRUE(transposed.says("depthwise"));
+}
+
+TEST(NarrowWeights, ProductsOfNarrowTensorsNeedNoCastsThere) {
+  const std::string text = R"(
+    const @w: f16[12,16] = splat<0.125>
+    method forward(%x: f16[4,12]) {
+      %w: f16[12,16] = const @w
+      %m: f16[4,16] = aten::mm(%x, %w)
+      return %m
+    }
+  )";
+  const Fused product = narrowed_on_device(text, DType::kF16);
+  EXPECT_NE(product.text.find("aten::mm"), std::string::npos) << product.text;
+  EXPECT_EQ(product.text.find("f32"), std::string::npos) << product.text;
 }
 
 #ifdef BERTH_HIGHWAY

@@ -220,13 +220,14 @@ TEST(Target, EachSaysWhatItIs) {
   const auto facts = [&](int i) {
     const Target& t = (*all)[i];
     return std::string(t.fuses ? "fuses " : "") + (t.channels_last ? "channels " : "") +
-           (t.depth_last ? "depth " : "") + (t.isa.empty() ? "" : "packs ") + (t.takes ? "chooses" : "takes all");
+           (t.depth_last ? "depth " : "") + (t.isa.empty() ? "" : "packs ") + (t.narrow_weights ? "weights " : "") +
+           (t.narrow_tensors ? "narrow " : "") + (t.takes ? "chooses" : "takes all");
   };
-  EXPECT_EQ(facts(0), "fuses channels packs takes all");
+  EXPECT_EQ(facts(0), "fuses channels packs weights takes all");
   EXPECT_EQ(facts(1), "fuses chooses");
   EXPECT_EQ(facts(2), "fuses takes all");
   EXPECT_EQ(facts(3), "takes all");
-  EXPECT_EQ(facts(4), "fuses channels depth chooses");
+  EXPECT_EQ(facts(4), "fuses channels depth weights narrow chooses");
   for (const Target& target : *all) {
     EXPECT_FALSE(target.compile);
     // Of these, Vulkan's alone have an alignment that their backend's name does not say.

@@ -2,7 +2,6 @@
 // fail, failing. The conformance suite has the rest (tests/device/vulkan_test.cc).
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cstdlib>

@@ -212,7 +212,8 @@ TEST_F(VulkanKernels, CastsRoundToTheNearestAndKeepBits) {
     between.push_back((low + high) / 2);
     between.push_back(-(low + high) / 2 * (1 + static_cast<double>(dice.real()) * 1e-6));
   }
-  for (double& one : between) one = dice.number(0, 9) == 0 ? one * std::ldexp(1.0, static_cast<int>(dice.number(-90, 90))) : one;
+  for (double& one : between)
+    one = dice.number(0, 9) == 0 ? one * std::ldexp(1.0, static_cast<int>(dice.number(-90, 90))) : one;
   const Array any(DType::kF32, {0x10000}, between);
   for (const Array& x : {half, wide, any}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -222,6 +223,39 @@ TEST_F(VulkanKernels, CastsRoundToTheNearestAndKeepBits) {
       EXPECT_SAME(to_dim_order_copy_out, {x, false, nullptr, y}, {x}, {y});
     }
   }
+}
+
+TEST_F(VulkanKernels, DevicesThatDoNotStore16BitsSaySo) {
+  VulkanOptions options;
+  options.validation = true;
+  options.without_16_bits = true;
+  VulkanAllocator without(options);
+  const Result<DeviceStream*> stream = without.create_stream(0);
+  ASSERT_TRUE(stream.ok());
+  Session session;
+  session.gpu = without.gpu(0);
+  session.blocks = &without.blocks();
+  session.stream = without.stream(*stream);
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const Array x(dtype, {8}), y(dtype, {8});
+    void* const host[] = {x.tensor().raw(), y.tensor().raw()};
+    for (const Array& array : {x, y}) {
+      const Result<void*> memory = without.allocate(array.tensor().nbytes(), 0);
+      ASSERT_TRUE(memory.ok());
+      array.tensor().set_data(*memory);
+    }
+    std::vector<Arg> args = {x, nullptr, y};
+    std::vector<EValue*> values;
+    for (Arg& arg : args) values.push_back(arg.value());
+    KernelContext context({}, nullptr, {}, &session);
+    EXPECT_EQ(Kernel(vulkan::clone_out)(context, values), dtype == DType::kF32 ? Error::kOk : Error::kNotSupported);
+    session.steps.clear();
+    for (const Array& array : {x, y}) without.deallocate(array.tensor().raw(), 0);
+    x.tensor().set_data(host[0]);
+    y.tensor().set_data(host[1]);
+  }
+  without.destroy_stream(*stream, 0);
+  EXPECT_EQ(without.messages(), 0u);
 }
 
 }  // namespace

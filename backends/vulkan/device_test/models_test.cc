@@ -164,7 +164,8 @@ TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
     std::string weight = "dense<[";
     for (int i = 0; i < 8 * 6 * 9; ++i) weight += (i == 0 ? "" : ", ") + std::to_string((i * 37 % 64 - 32) / 64.0);
     own.replace(own.find("WEIGHT"), 6, weight + "]>");
-    for (size_t at = own.find("TYPE"); at != std::string::npos; at = own.find("TYPE")) own.replace(at, 4, to_string(type));
+    for (size_t at = own.find("TYPE"); at != std::string::npos; at = own.find("TYPE"))
+      own.replace(at, 4, to_string(type));
     tool::Array input;
     input.dtype = type;
     input.shape = {2, 6, 9, 7};

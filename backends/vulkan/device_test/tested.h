@@ -186,7 +186,8 @@ class VulkanKernels : public ::testing::Test {
       if (std::isnan(expected[i]) && std::isnan(found[i])) continue;
       if (expected[i] == found[i]) continue;
       ASSERT_FALSE(exact) << "element " << i << " is " << found[i] << ", not " << expected[i];
-      ASSERT_LE(std::fabs(found[i] - expected[i]), of_most * most + 2 * step * std::fabs(expected[i])) << "element " << i;
+      ASSERT_LE(std::fabs(found[i] - expected[i]), of_most * most + 2 * step * std::fabs(expected[i]))
+          << "element " << i;
     }
   }
 };
@@ -198,7 +199,7 @@ class VulkanKernelsOfTypes : public VulkanKernels, public ::testing::WithParamIn
     VulkanKernels::SetUp();
     elements = GetParam();
   }
-  /// So many of f32; of types that have one form of kernels, fewer.
+  /// So many of f32; of other types, fewer.
   static uint32_t cases(uint32_t of_f32) { return GetParam() == DType::kF32 ? of_f32 : of_f32 / 3; }
 };
 

@@ -40,11 +40,11 @@ Error run_lstm(KernelContext& context, const Lstm& lstm) {
 
 // Whether a kernel may read all of it four elements at a time, in loops that the driver does not end (tiles.cc).
 bool takes_texels(const portable::Attention& a, const Tensor& out) {
-  if (a.head_size % 4 != 0 || a.key->size(1) * a.head_size / 32 > 60000 || !has_texels(out, out.raw())) return false;
+  if (a.head_size % 4 != 0 || a.key->size(1) * a.head_size / 32 > 60000 || !has_texels(out)) return false;
   const Tensor* const matrices[] = {a.query, a.key, a.value};
   for (int k = 0; k < 3; ++k) {
     const Tensor& one = *matrices[k];
-    if (!has_texels(one, one.raw()) || one.stride(0) % 4 != 0 || one.stride(1) % 4 != 0 || a.column[k] % 4 != 0) {
+    if (!has_texels(one) || one.stride(0) % 4 != 0 || one.stride(1) % 4 != 0 || a.column[k] % 4 != 0) {
       return false;
     }
   }

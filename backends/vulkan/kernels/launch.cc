@@ -106,6 +106,16 @@ Launch& Launch::as_bf16() {
   return *this;
 }
 
+// Whether the kernel as it is gets f32 from views of texels, for all that has 16 bits.
+bool Launch::views_give_all() const {
+  const char* const kinds = shader(step_.shader).kinds;
+  for (size_t k = 0; k < step_.types.size(); ++k) {
+    const bool view = kinds[k] == 's' || kinds[k] == 't';
+    if (step_.types[k] != kF32 && (step_.types[k] != kF16 || !view)) return false;
+  }
+  return true;
+}
+
 bool Launch::is_narrow() const {
   return std::any_of(step_.types.begin(), step_.types.end(), [](uint32_t type) { return type != kF32; });
 }
@@ -117,7 +127,9 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
   if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");
-  if (is_narrow()) {
+  if (!is_narrow()) {
+    step_.types.clear();
+  } else if (!views_give_all()) {
     if (!session_.gpu->stores_16_bits()) {
       return context_.fail(Error::kNotSupported, "this device does not store elements of 16 bits in buffers");
     }
@@ -125,8 +137,6 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
     if (!narrow_form(&step_.shader)) {
       return context_.fail(Error::kNotSupported, "vulkan devices have no such kernel for elements of 16 bits");
     }
-  } else {
-    step_.types.clear();
   }
   step_.count = static_cast<uint32_t>(count);
   step_.items_a_group = static_cast<uint32_t>(items_a_group);

@@ -59,6 +59,7 @@ class Launch {
  private:
   Launch& bind(const Tensor* tensor, bool writes, const Range* range = nullptr);
   bool is_narrow() const;
+  bool views_give_all() const;
 
   KernelContext& context_;
   Session& session_;

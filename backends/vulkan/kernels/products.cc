@@ -1,7 +1,4 @@
 // Products of matrices and convolutions: all of them are portable::Product, with what follows them.
-#include <algorithm>
-#include <iterator>
-
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/tiles.h"
@@ -65,8 +62,6 @@ Tile tile_of(const Product& p, const Finish& finish) {
   return {vectors ? ShaderId::product_4_vectors : ShaderId::product_4, 4, 4};
 }
 
-bool is_f32(const Tensor* tensor) { return tensor == nullptr || tensor->dtype() == DType::kF32; }
-
 bool rounds(const Tensor& weight, const Tensor& input) {
   return weight.dtype() == DType::kBF16 && input.dtype() == DType::kF32;
 }
@@ -75,11 +70,9 @@ Error run(KernelContext& context, const Product& p, const Finish& finish) {
   const Tensor* const tensors[] = {finish.a, finish.b, finish.c, finish.start, finish.bias};
   BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
-  if (std::all_of(std::begin(tensors), std::end(tensors), is_f32)) {
-    bool done = false;
-    const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
-    if (done) return error;
-  }
+  bool done = false;
+  const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
+  if (done) return error;
   const Tile tile = tile_of(p, finish);
   Launch ask(context, tile.shader);
   ask.constant(static_cast<int64_t>(finish.activation.kind));

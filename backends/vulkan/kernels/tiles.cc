@@ -66,6 +66,12 @@ void join_taps(Product* p, int64_t* limit) {
   x.taps = 1;
 }
 
+bool matrices_have_texels(const Product& p, const Finish& finish) {
+  return has_texels(*finish.a, Finish::first(p, finish.a, p.a)) &&
+         has_texels(*finish.b, Finish::first(p, finish.b, p.b)) &&
+         has_texels(*finish.c, Finish::first(p, finish.c, p.c));
+}
+
 bool takes_texels(const Product& p, const Finish& finish) {
   if (p.channel_a != 1 || p.channel_b != 1 || p.row_c != 1 || p.a_scale.real != 1) return false;
   if (!whole({p.rows, p.channels, p.row_a})) return false;
@@ -78,9 +84,17 @@ bool takes_texels(const Product& p, const Finish& finish) {
   for (const Product::Batch& batch : p.batch) {
     if (batch.count > 1 && !whole({batch.a, batch.b, batch.c, batch.start})) return false;
   }
-  if (!has_texels(*finish.a, p.a) || !has_texels(*finish.b, p.b) || !has_texels(*finish.c, p.c)) return false;
-  if (finish.bias != nullptr && (!finish.bias_by_row || !has_texels(*finish.bias, finish.bias->raw()))) return false;
-  return finish.start == nullptr || (finish.start_like_c && has_texels(*finish.start, finish.start->raw()));
+  if (!matrices_have_texels(p, finish)) return false;
+  if (finish.bias != nullptr && (!finish.bias_by_row || !has_texels(*finish.bias))) return false;
+  return finish.start == nullptr || (finish.start_like_c && has_texels(*finish.start));
+}
+
+// Views give f16 as f32; they take f32 alone, and know no bf16.
+bool views_give(const Finish& finish) {
+  for (const Tensor* tensor : {finish.a, finish.b, finish.start, finish.bias}) {
+    if (tensor != nullptr && tensor->dtype() != DType::kF32 && tensor->dtype() != DType::kF16) return false;
+  }
+  return finish.c->dtype() == DType::kF32;
 }
 
 // Of each channel by itself, channels innermost in both images; weights may be in any order of taps.
@@ -100,9 +114,9 @@ bool depthwise_takes_texels(const Product& p, const Finish& finish) {
     const bool still = axis.count == 1 && axis.taps == 1 && axis.origin == 0;
     if ((!still && axis.b % 4 != 0) || (axis.count > 1 && axis.c % 4 != 0)) return false;
   }
-  if (!has_texels(*finish.a, p.a) || !has_texels(*finish.b, p.b) || !has_texels(*finish.c, p.c)) return false;
-  if (finish.bias != nullptr && !has_texels(*finish.bias, finish.bias->raw())) return false;
-  return finish.start == nullptr || has_texels(*finish.start, finish.start->raw());
+  if (!matrices_have_texels(p, finish)) return false;
+  if (finish.bias != nullptr && !has_texels(*finish.bias)) return false;
+  return finish.start == nullptr || has_texels(*finish.start);
 }
 
 int kind_of_bias(const Finish& finish) { return finish.bias == nullptr ? 0 : finish.bias_by_row ? 1 : 2; }
@@ -126,9 +140,9 @@ void ask_for(Launch& ask, const Product& p, const Finish& finish, int64_t limit)
 
 }  // namespace
 
-bool has_texels(const Tensor& tensor, const void* first) {
-  return tensor.numel() % 4 == 0 && reinterpret_cast<uintptr_t>(tensor.raw()) % 16 == 0 &&
-         reinterpret_cast<uintptr_t>(first) % 16 == 0;
+bool has_texels(const Tensor& tensor, int64_t first) {
+  const size_t texel = 4 * element_size(tensor.dtype());
+  return tensor.numel() % 4 == 0 && reinterpret_cast<uintptr_t>(tensor.raw()) % texel == 0 && first % 4 == 0;
 }
 
 void put_numbers(Launch& ask, const Product& p, const Finish& finish) {
@@ -148,7 +162,7 @@ void put_numbers(Launch& ask, const Product& p, const Finish& finish) {
 
 Error run_tiles(KernelContext& context, const Gpu& gpu, const Product& product, const Finish& finish, bool* done) {
   *done = false;
-  if (!gpu.reads_texels()) return Error::kOk;
+  if (!gpu.reads_texels() || !views_give(finish)) return Error::kOk;
   Product p = product;
   Finish end = finish;
   bound(&end.activation);

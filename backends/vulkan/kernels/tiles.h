@@ -29,11 +29,11 @@ struct Finish {
 void put_numbers(Launch& ask, const portable::Product& product, const Finish& finish);
 
 /// Asks for the product where the device reads texels, and says so in `*done`. Not done where sums are so long that the
-/// driver's limit of a loop would cut them off. REQUIRES: no size is 0, the tensors are f32.
+/// driver's limit of a loop would cut them off, and for tensors that views cannot give. REQUIRES: no size is 0.
 Error run_tiles(KernelContext& context, const Gpu& gpu, const portable::Product& product, const Finish& finish,
                 bool* done);
 
 /// Whether kernels may read a tensor as texels of four elements, from element `first` on.
-bool has_texels(const Tensor& tensor, const void* first);
+bool has_texels(const Tensor& tensor, int64_t first = 0);
 
 }  // namespace berth::vulkan
