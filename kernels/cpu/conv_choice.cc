@@ -20,10 +20,8 @@ namespace {
 // On each of the suite's twelve models, our own engines together take from 0.78 to 1.03 times oneDNN's time for its
 // convolutions and products, on one thread or two, with AVX-512; from 0.76 to 1.13 with AVX2 (bench/cpu_bench.cc has
 // such shapes). They are ready at once where oneDNN makes code first, for up to a millisecond each, and keeps memory of
-// its own. oneDNN has what they are not good at, where there is enough to do: groups of so few channels that most of a
-// register is empty, for which tiles take up to 1.3 times its time, and processors with narrower registers.
+// its own. oneDNN has processors with narrower registers, where there is enough to do.
 constexpr double kLeastFlops = 4e6;
-constexpr int64_t kFewColumns = 16;
 #ifdef BERTH_HIGHWAY
 constexpr int64_t kWideLanes = 8;
 bool have_wide_registers() { return tile_functions().lanes >= kWideLanes; }
@@ -31,15 +29,9 @@ bool have_wide_registers() { return tile_functions().lanes >= kWideLanes; }
 bool have_wide_registers() { return false; }
 #endif
 
-bool fill_registers(const ConvSpec& spec) {
-  const bool depthwise = spec.groups == spec.in_channels && spec.groups == spec.out_channels && spec.transposed == 0;
-  return spec.groups == 1 || depthwise || spec.out_channels / spec.groups > kFewColumns;
-}
-bool fill_registers(const LinearSpec&) { return true; }
-
 template <typename Spec>
 bool prefer_tiles(const Spec& spec) {
-  return spec.flops() < kLeastFlops || (fill_registers(spec) && have_wide_registers());
+  return spec.flops() < kLeastFlops || have_wide_registers();
 }
 
 // What models have. Files may ask for anything, and engines reckon with pixels of the input that are outside of it.

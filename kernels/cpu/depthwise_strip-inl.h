@@ -25,8 +25,8 @@ struct Strip {
 };
 
 /// Whether strips are for this window.
-inline bool takes_strips(const DepthwiseJob& job) {
-  bool takes = job.out[1] >= 2 && job.padding[1] <= 1;
+inline bool takes_strips(const GroupedJob& job) {
+  bool takes = job.is_depthwise() && job.out[1] >= 2 && job.padding[1] <= 1;
   for (int i = 0; i < 2; ++i) {
     takes = takes && job.kernel[i] == 3 && job.dilation[i] == 1 && job.stride[i] == job.stride[0] && job.stride[i] <= 2;
   }
@@ -36,12 +36,12 @@ inline bool takes_strips(const DepthwiseJob& job) {
 using Taps = FloatVector[3][3];
 
 template <bool kPart>
-HWY_INLINE void load_taps(const DepthwiseJob& job, const Columns& columns, Taps& w) {
+HWY_INLINE void load_taps(const GroupedJob& job, const Columns& columns, Taps& w) {
   BERTH_UNROLL_FULL
   for (int ky = 0; ky < 3; ++ky) {
     BERTH_UNROLL_FULL
     for (int kx = 0; kx < 3; ++kx) {
-      w[ky][kx] = load_channels<kPart>(job.weight + (ky * 3 + kx) * job.channels + columns.first, columns.count);
+      w[ky][kx] = load_channels<kPart>(job.weight + (ky * 3 + kx) * job.channels() + columns.first, columns.count);
     }
   }
 }
@@ -77,11 +77,11 @@ HWY_INLINE void move_sums(const FloatVector (&from)[kRows], FloatVector (&to)[kR
 
 /// Where kInside, no row of the input is outside.
 template <int kRows, bool kPart, bool kInside>
-HWY_NOINLINE void near_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+HWY_NOINLINE void near_strip(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   Taps w;
   load_taps<kPart>(job, columns, w);
   const SumEnds ends = ends_of<kPart>(job, columns);
-  const int64_t channels = job.channels, count = columns.count, width = job.out[1];
+  const int64_t channels = job.channels(), count = columns.count, width = job.out[1];
   const int64_t row = job.in[1] * channels, out_row = width * channels;
   const float* in = strip.in + columns.first - job.padding[1] * channels;
   float* out = strip.out + columns.first;
@@ -129,11 +129,11 @@ HWY_NOINLINE void near_strip(const DepthwiseJob& job, const Strip& strip, const 
 
 /// The same for pixels two columns and rows apart.
 template <int kRows, bool kPart, bool kInside>
-HWY_NOINLINE void far_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+HWY_NOINLINE void far_strip(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   Taps w;
   load_taps<kPart>(job, columns, w);
   const SumEnds ends = ends_of<kPart>(job, columns);
-  const int64_t channels = job.channels, count = columns.count, width = job.out[1];
+  const int64_t channels = job.channels(), count = columns.count, width = job.out[1];
   const int64_t row = job.in[1] * channels, out_row = width * channels;
   const float* in = strip.in + columns.first - job.padding[1] * channels;
   float* out = strip.out + columns.first;

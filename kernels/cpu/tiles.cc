@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/math.h"
-#include "kernels/cpu/depthwise.h"
 #include "kernels/cpu/first_conv.h"
+#include "kernels/cpu/grouped_conv.h"
 #include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/tiles_transposed.h"
 #include "kernels/cpu/zeros.h"
@@ -208,7 +208,7 @@ TileJob tile_job(const LinearSpec& spec) {
 
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (spec.transposed != 0) return transposed_tile_kind(spec);
-  if (auto depthwise = depthwise_kind(spec, threads)) return depthwise;
+  if (auto grouped = grouped_conv_kind(spec, threads)) return grouped;
   if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
   if (!spec.channels_last()) return nullptr;
   TileJob job = tile_job(spec);

@@ -99,8 +99,8 @@ void set_finish(const Finish& finish, TileJob* job);
 TileJob tile_job(const ConvSpec& spec);
 TileJob tile_job(const LinearSpec& spec);
 
-/// Null for convolutions that tiles do not support: transposed, or not channels-last. Groups of one channel in and out
-/// are for depthwise.h.
+/// Null for convolutions that tiles do not support: transposed, or not channels-last. Groups of few channels are
+/// for grouped_conv.h.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
 

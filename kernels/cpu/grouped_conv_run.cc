@@ -1,20 +1,15 @@
-// Depthwise convolutions: each channel by itself, a register of channels at a time.
+// Convolutions of groups of few channels: a register of channels of the result at a time.
 #include <algorithm>
+#include <utility>
 
-#include "kernels/cpu/depthwise.h"
+#include "kernels/cpu/grouped_conv.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/depthwise_run.cc"
+#define HWY_TARGET_INCLUDE "kernels/cpu/grouped_conv_run.cc"
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/depthwise_strip-inl.h"
-
-// For loops of more turns than those of tiles.
-#if defined(__clang__)
-#define BERTH_UNROLL_WHOLE _Pragma("clang loop unroll(full)")
-#else
-#define BERTH_UNROLL_WHOLE _Pragma("GCC unroll 32")
-#endif
+#include "kernels/cpu/grouped_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -34,12 +29,12 @@ struct Row {
 
 // Pixels [x, x + kCount), any window.
 template <int kCount, bool kPart>
-HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
+HWY_NOINLINE void any_tile(const GroupedJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
                            int64_t x) {
   FloatVector sum[kCount];
   BERTH_UNROLL_FULL
   for (int i = 0; i < kCount; ++i) sum[i] = ends.bias;
-  const int64_t channels = job.channels;
+  const int64_t channels = job.channels();
   const int64_t first = x * job.stride[1] - job.padding[1];
   for (int64_t ky = row.begin; ky < row.end; ++ky) {
     const float* in = row.in + (ky * job.dilation[0] * job.in[1] + first) * channels;
@@ -61,12 +56,12 @@ HWY_NOINLINE void any_tile(const DepthwiseJob& job, const Row& row, const Column
 
 // Pixels [x, x + kCount) whose windows are kSize wide without gaps, and kStride apart.
 template <int kSize, int kStride, int kCount, bool kPart>
-HWY_NOINLINE void sliding_tile(const DepthwiseJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
+HWY_NOINLINE void sliding_tile(const GroupedJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
                                int64_t x) {
   FloatVector sum[kCount];
   BERTH_UNROLL_FULL
   for (int i = 0; i < kCount; ++i) sum[i] = ends.bias;
-  const int64_t channels = job.channels;
+  const int64_t channels = job.channels();
   const int64_t first = x * kStride - job.padding[1];
   const auto width = static_cast<uint64_t>(job.in[1]);
   for (int64_t ky = row.begin; ky < row.end; ++ky) {
@@ -91,7 +86,53 @@ HWY_NOINLINE void sliding_tile(const DepthwiseJob& job, const Row& row, const Co
   for (int i = 0; i < kCount; ++i, out += channels) end_sum<kPart>(ends, sum[i], out, columns.count);
 }
 
-using Tile = void (*)(const DepthwiseJob&, const Row&, const Columns&, const SumEnds&, int64_t x);
+// The same for windows of any width, whose taps are read three at a time: what a column holds is loaded once for three.
+template <int kCount, bool kPart>
+HWY_NOINLINE void wide_tile(const GroupedJob& job, const Row& row, const Columns& columns, const SumEnds& ends,
+                            int64_t x) {
+  FloatVector sum[kCount];
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kCount; ++i) sum[i] = ends.bias;
+  const int64_t channels = job.channels(), taps = job.kernel[1];
+  const auto width = static_cast<uint64_t>(job.in[1]);
+  for (int64_t ky = row.begin; ky < row.end; ++ky) {
+    int64_t column = x - job.padding[1];
+    const float* in = row.in + (ky * job.dilation[0] * job.in[1] + column) * channels;
+    const float* weight = job.weight + ky * taps * channels + columns.first;
+    int64_t kx = 0;
+    for (; kx + 3 <= taps; kx += 3, column += 3, in += 3 * channels, weight += 3 * channels) {
+      if (column + kCount + 2 <= 0 || column >= job.in[1]) continue;
+      const FloatVector w[3] = {load_channels<kPart>(weight, columns.count),
+                                load_channels<kPart>(weight + channels, columns.count),
+                                load_channels<kPart>(weight + 2 * channels, columns.count)};
+      const float* from = in;
+      BERTH_UNROLL_WHOLE
+      for (int c = 0; c < kCount + 2; ++c, from += channels) {
+        if (static_cast<uint64_t>(column + c) >= width) continue;
+        const FloatVector seen = load_channels<kPart>(from, columns.count);
+        BERTH_UNROLL_FULL
+        for (int i = 0; i < kCount; ++i) {
+          const int t = c - i;
+          if (t >= 0 && t < 3) sum[i] = hn::MulAdd(seen, w[t], sum[i]);
+        }
+      }
+    }
+    for (; kx < taps; ++kx, ++column, in += channels, weight += channels) {
+      const FloatVector w = load_channels<kPart>(weight, columns.count);
+      const float* from = in;
+      BERTH_UNROLL_FULL
+      for (int i = 0; i < kCount; ++i, from += channels) {
+        if (static_cast<uint64_t>(column + i) >= width) continue;
+        sum[i] = hn::MulAdd(load_channels<kPart>(from, columns.count), w, sum[i]);
+      }
+    }
+  }
+  float* out = row.out + x * channels;
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kCount; ++i, out += channels) end_sum<kPart>(ends, sum[i], out, columns.count);
+}
+
+using Tile = void (*)(const GroupedJob&, const Row&, const Columns&, const SumEnds&, int64_t x);
 
 // Of 1 to kPixels pixels.
 struct Tiles {
@@ -107,35 +148,37 @@ constexpr Tiles kSliding = {{sliding_tile<kSize, kStride, 1, kPart>, sliding_til
                              sliding_tile<kSize, kStride, 5, kPart>, sliding_tile<kSize, kStride, 6, kPart>,
                              sliding_tile<kSize, kStride, 7, kPart>}};
 
-// Each is a kilobyte of code and more for each instruction set: those before AVX2 do without.
-constexpr bool kManyForms = HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_SSE4;
-
 template <bool kPart>
-const Tiles& tiles_for(const DepthwiseJob& job) {
+constexpr Tiles kWide = {{wide_tile<1, kPart>, wide_tile<2, kPart>, wide_tile<3, kPart>, wide_tile<4, kPart>,
+                          wide_tile<5, kPart>, wide_tile<6, kPart>, wide_tile<7, kPart>}};
+
+// Each is a kilobyte of code and more for each instruction set: those before AVX2 do without.
+template <bool kPart>
+const Tiles& tiles_for(const GroupedJob& job) {
   if constexpr (!kManyForms) return kAny<kPart>;
   if (job.dilation[1] != 1 || job.stride[1] > 2) return kAny<kPart>;
   switch (job.kernel[1]) {
     case 5: return job.stride[1] == 1 ? kSliding<5, 1, kPart> : kSliding<5, 2, kPart>;
     case 7: return job.stride[1] == 1 ? kSliding<7, 1, kPart> : kAny<kPart>;
-    default: return kAny<kPart>;
+    default: return job.kernel[1] > 7 && job.stride[1] == 1 ? kWide<kPart> : kAny<kPart>;
   }
 }
 
 // A strip row by row, in tiles of about the same width.
 template <bool kPart>
-void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+void run_tiles(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   const Tiles& tiles = tiles_for<kPart>(job);
   const SumEnds ends = ends_of<kPart>(job, columns);
   const int64_t count = (job.out[1] + kPixels - 1) / kPixels;
   const int64_t narrow = job.out[1] / count;
   const int64_t wider = job.out[1] % count;
   const int64_t step = job.dilation[0];
-  const int64_t row_step = job.in[1] * job.channels;
+  const int64_t row_step = job.in[1] * job.channels();
   for (int64_t r = 0; r < strip.rows; ++r) {
     const int64_t y = r * job.stride[0];
     Row row;
     row.in = strip.in + y * row_step + columns.first;
-    row.out = strip.out + r * job.out[1] * job.channels + columns.first;
+    row.out = strip.out + r * job.out[1] * job.channels() + columns.first;
     row.begin = std::max<int64_t>(0, (strip.begin - y + step - 1) / step);
     row.end = y >= strip.end ? 0 : std::min(job.kernel[0], (strip.end - y + step - 1) / step);
     int64_t x = 0;
@@ -148,7 +191,7 @@ void run_tiles(const DepthwiseJob& job, const Strip& strip, const Columns& colum
 }
 
 template <int kRows, bool kPart>
-void run_strip(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+void run_strip(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   const bool near = job.stride[0] == 1;
   const bool inside = kManyForms && strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
   if (near && inside) return near_strip<kRows, kPart, true>(job, strip, columns);
@@ -158,7 +201,7 @@ void run_strip(const DepthwiseJob& job, const Strip& strip, const Columns& colum
 }
 
 template <bool kPart>
-void run_columns(const DepthwiseJob& job, const Strip& strip, const Columns& columns) {
+void run_columns(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   if (!takes_strips(job)) return run_tiles<kPart>(job, strip, columns);
   switch (strip.rows) {
     case 1: return run_strip<1, kPart>(job, strip, columns);
@@ -168,48 +211,71 @@ void run_columns(const DepthwiseJob& job, const Strip& strip, const Columns& col
   }
 }
 
-Strip strip_of(const DepthwiseJob& job, int64_t index) {
+void run_channels(const GroupedJob& job, const Strip& strip, const Columns& columns) {
+  if constexpr (kLanes > 1) {
+    if (columns.count < kLanes) return run_columns<true>(job, strip, columns);
+  }
+  run_columns<false>(job, strip, columns);
+}
+
+GroupedPanel panel_of(const GroupedJob& job, const Columns& columns) {
+  GroupedPanel panel;
+  panel.columns = columns;
+  panel.weight = job.weight + columns.first / job.panel_columns * job.weight_panel;
+  panel.in_first = columns.first / job.columns * job.depth;
+  const int64_t last = (columns.first + columns.count - 1) / job.columns;
+  panel.in_count = (last + 1) * job.depth - panel.in_first;
+  for (int64_t lane = 0; lane < kLanes; ++lane) {
+    const int64_t channel = std::min(lane, columns.count - 1);
+    panel.places[lane] = static_cast<int32_t>((columns.first + channel) / job.columns * job.depth - panel.in_first);
+  }
+  return panel;
+}
+
+Strip strip_of(const GroupedJob& job, int64_t index) {
   const int64_t image = index / job.strips();
   const int64_t first = job.strip_first(index % job.strips());
   const int64_t y = first * job.stride[0] - job.padding[0];
   Strip strip;
-  strip.in = job.input + (image * job.in[0] + y) * job.in[1] * job.channels;
+  strip.in = job.input + (image * job.in[0] + y) * job.in[1] * job.in_channels();
   strip.begin = -y;
   strip.end = job.in[0] - y;
-  strip.out = job.out_data + (image * job.out[0] + first) * job.out[1] * job.channels;
+  strip.out = job.out_data + (image * job.out[0] + first) * job.out[1] * job.channels();
   strip.rows = job.strip_first(index % job.strips() + 1) - first;
   return strip;
 }
 
-void run(const DepthwiseJob& job, int64_t begin, int64_t end, int64_t first, int64_t count) {
-  for (int64_t index = begin; index < end; ++index) {
-    const Strip strip = strip_of(job, index);
-    for (int64_t done = 0; done < count; done += kLanes) {
-      const Columns columns = {first + done, std::min(kLanes, count - done)};
-      if constexpr (kLanes > 1) {
-        if (columns.count < kLanes) {
-          run_columns<true>(job, strip, columns);
-          continue;
-        }
-      }
-      run_columns<false>(job, strip, columns);
+void run(const GroupedJob& job, int64_t begin, int64_t end, int64_t first, int64_t count) {
+  const int64_t stop = first + count, step = job.panel_columns;
+  if (job.is_depthwise()) {
+    for (int64_t index = begin; index < end; ++index) {
+      const Strip strip = strip_of(job, index);
+      for (int64_t c = first; c < stop; c += step) run_channels(job, strip, {c, std::min(step, stop - c)});
+    }
+  } else {
+    // The weights of a panel stay in the nearest cache over all strips.
+    for (int64_t c = first; c < stop; c += step) {
+      const GroupedPanel panel = panel_of(job, {c, std::min(step, stop - c)});
+      for (int64_t index = begin; index < end; ++index) run_copied(job, strip_of(job, index), panel);
     }
   }
   if (!activates_later(job.activation.kind)) return;
   for (int64_t index = begin; index < end; ++index) {
     const Strip strip = strip_of(job, index);
     const int64_t pixels = strip.rows * job.out[1];
-    if (count == job.channels) {
+    if (count == job.channels()) {
       portable::activate(job.activation, strip.out, pixels * count);
       continue;
     }
     for (int64_t i = 0; i < pixels; ++i) {
-      portable::activate(job.activation, strip.out + i * job.channels + first, count);
+      portable::activate(job.activation, strip.out + i * job.channels() + first, count);
     }
   }
 }
 
-DepthwiseFunctions functions() { return {kLanes, run}; }
+bool takes(const GroupedJob& job) { return job.is_depthwise() || takes_copies(job); }
+
+GroupedFunctions functions() { return {kLanes, takes, run}; }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -221,7 +287,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(functions);
 
-DepthwiseFunctions depthwise_functions() { return HWY_DYNAMIC_DISPATCH(functions)(); }
+GroupedFunctions grouped_functions() { return HWY_DYNAMIC_DISPATCH(functions)(); }
 
 }  // namespace berth::cpu
 #endif
