@@ -3,7 +3,8 @@
 
     bench/wild_models.py OUT [NAME…] [--script]     --script: the exporter that traces (opset 17), as many still use
 
-bench/wild.py races them. The first eight are torchvision's; the others are small ones of their kinds, written here.
+bench/wild.py races them. The first eight are torchvision's and those behind "timm" are timm's (`pip install timm`); the
+others are small ones of their kinds, written here.
 """
 import argparse
 import pathlib
@@ -448,6 +449,85 @@ class ConvMixer(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+class CausalConvolutions(nn.Module):
+    """Dilated convolutions over time that see the past alone: [1,16,512] -> [1,10]."""
+
+    def __init__(self, width=64, depth=6):
+        super().__init__()
+        self.stem, self.head = nn.Conv1d(16, width, 1), nn.Linear(width, 10)
+        self.pairs = nn.ModuleList(nn.ModuleList(nn.Conv1d(width, width, 3, dilation=2 ** d) for _ in range(2))
+                                   for d in range(depth))
+
+    def forward(self, x):
+        x = self.stem(x)
+        for d, pair in enumerate(self.pairs):
+            y = x
+            for convolution in pair:
+                y = F.relu(convolution(F.pad(y, (2 * 2 ** d, 0))))
+            x = F.relu(x + y)
+        return self.head(x[:, :, -1])
+
+
+def conv3d(i, o, k, stride=1, padding=0):
+    return nn.Sequential(nn.Conv3d(i, o, k, stride, padding, bias=False), nn.BatchNorm3d(o), nn.ReLU())
+
+
+class Volume(nn.Module):
+    """A U of convolutions of three axes: [1,1,32,32,32] -> [1,2,32,32,32]."""
+
+    def __init__(self, w=16):
+        super().__init__()
+        def block(i, o):
+            return nn.Sequential(conv3d(i, o, 3, padding=1), conv3d(o, o, 3, padding=1))
+        self.down1, self.down2, self.deep = block(1, w), block(w, 2 * w), block(2 * w, 4 * w)
+        self.grow2, self.up2 = nn.ConvTranspose3d(4 * w, 2 * w, 2, 2), block(4 * w, 2 * w)
+        self.grow1, self.up1 = nn.ConvTranspose3d(2 * w, w, 2, 2), block(2 * w, w)
+        self.head = nn.Conv3d(w, 2, 1)
+
+    def forward(self, x):
+        a = self.down1(x)
+        b = self.down2(F.max_pool3d(a, 2))
+        y = self.deep(F.max_pool3d(b, 2))
+        y = self.up2(torch.cat([self.grow2(y), b], 1))
+        return self.head(self.up1(torch.cat([self.grow1(y), a], 1)))
+
+
+class Video(nn.Module):
+    """Convolutions over places and over time in turns: [1,3,8,64,64] -> [1,10]."""
+
+    def __init__(self, w=24):
+        super().__init__()
+        self.stem = nn.Sequential(conv3d(3, w, (1, 7, 7), (1, 2, 2), (0, 3, 3)), conv3d(w, w, (3, 1, 1), 1, (1, 0, 0)))
+        self.blocks = nn.ModuleList(nn.Sequential(conv3d(w, 2 * w, (1, 3, 3), 1, (0, 1, 1)),
+                                                  conv3d(2 * w, w, (3, 1, 1), 1, (1, 0, 0))) for _ in range(3))
+        self.taps, self.head = nn.Conv3d(w, w, 3, 1, 1, groups=w), nn.Linear(w, 10)
+
+    def forward(self, x):
+        x = self.stem(x)
+        for block in self.blocks:
+            x = x + block(x)
+        return self.head(F.relu(self.taps(x)).mean((2, 3, 4)))
+
+
+class Messages(nn.Module):
+    """A graph of 48 nodes, its edges a matrix: each pair sends a message: [1,48,16], [1,48,48] -> [1,48,4]."""
+
+    def __init__(self, width=64, layers=3):
+        super().__init__()
+        self.start, self.out = nn.Linear(16, width), nn.Linear(width, 4)
+        self.layers = nn.ModuleList(nn.ModuleDict({
+            "sender": nn.Linear(width, width), "receiver": nn.Linear(width, width), "edge": nn.Linear(width, width),
+            "change": nn.Linear(2 * width, width), "norm": nn.LayerNorm(width)}) for _ in range(layers))
+
+    def forward(self, x, edges):
+        x = self.start(x)
+        for layer in self.layers:
+            pairs = F.relu(layer["sender"](x)[:, :, None] + layer["receiver"](x)[:, None])
+            sent = (layer["edge"](pairs) * edges[..., None]).sum(2) / (edges.sum(2, keepdim=True) + 1e-6)
+            x = layer["norm"](x + F.silu(layer["change"](torch.cat([x, sent], -1))))
+        return self.out(x)
+
+
 class OnlyOut(nn.Module):
     """A torchvision segmentation model without the name of its result."""
 
@@ -463,6 +543,13 @@ def street():
     import torchvision
     model = torchvision.models.segmentation.lraspp_mobilenet_v3_large(weights=None, weights_backbone=None)
     return OnlyOut(model), picture(256)
+
+
+def timms(name, side=224):
+    def build():
+        import timm
+        return timm.create_model(name, pretrained=False), picture(side)
+    return build
 
 
 MODELS = {
@@ -489,6 +576,14 @@ MODELS = {
     "segmenter": lambda: (Segmenter(), picture(256)),
     "gru_tagger": lambda: (GruTagger(), (torch.randint(0, 4096, (1, 64)),)),
     "convmixer": lambda: (ConvMixer(), picture()),
+    "causal": lambda: (CausalConvolutions(), (torch.randn(1, 16, 512),)),
+    "volume": lambda: (Volume(), (torch.randn(1, 1, 32, 32, 32),)),
+    "video": lambda: (Video(), (torch.randn(1, 3, 8, 64, 64),)),
+    "messages": lambda: (Messages(), (torch.randn(1, 48, 16), (torch.rand(1, 48, 48) < .3).float())),
+    **{f"timm_{name}": timms(name, side) for name, side in (
+        ("fastvit_t8", 256), ("mixnet_s", 224), ("mobilevitv2_050", 256), ("pvt_v2_b0", 224), ("dpn68", 224),
+        ("inception_next_atto", 224), ("edgenext_x_small", 256), ("xcit_nano_12_p16_224", 224),
+        ("efficientformer_l1", 224), ("starnet_s1", 224))},
 }
 
 
