@@ -12,9 +12,10 @@
 #define BERTH_CPU_GROUPED_TILE_INL_H_
 #endif
 
+#include <algorithm>
 #include <utility>
 
-#include "kernels/cpu/depthwise_finish-inl.h"
+#include "kernels/cpu/depthwise_strip-inl.h"
 #include "kernels/cpu/grouped_conv.h"
 
 // For loops of more turns than those of tiles.
@@ -40,10 +41,10 @@ constexpr bool kManyForms = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2;
 
 /// What a register of the result sees.
 struct GroupedPanel {
-  Columns columns;      // of the result
-  int64_t in_first;     // the first channel of the input
-  int64_t in_count;     // channels of the input, from the first
-  const float* weight;  // of the first tap
+  Columns columns;                   // of the result
+  int64_t in_first;                  // the first channel of the input
+  int64_t in_count;                  // channels of the input, from the first
+  const float* weight;               // of the first tap
   HWY_ALIGN int32_t places[kLanes];  // of each channel's group, counted from in_first
 };
 
@@ -146,8 +147,7 @@ constexpr WindowTiles window_tiles(std::index_sequence<kIndex...>) {
 }
 
 template <bool kOneGroup, int kStride>
-constexpr WindowTiles kWindowTiles =
-    window_tiles<kOneGroup, kStride>(std::make_index_sequence<WindowTiles::kCounts>());
+constexpr WindowTiles kWindowTiles = window_tiles<kOneGroup, kStride>(std::make_index_sequence<WindowTiles::kCounts>());
 
 template <bool kOneGroup>
 HWY_INLINE const WindowTiles& tiles_of_stride(int64_t stride) {
@@ -252,8 +252,11 @@ inline void run_copied(const GroupedJob& job, const Strip& strip, const GroupedP
     const int64_t top = r * job.stride[0];
     for (int64_t x = 0; x < job.out[1]; x += wide) {
       const int64_t pixels = std::min(wide, job.out[1] - x);
-      CopiedBlock block = {strip.in + top * job.in[1] * job.in_channels(), strip.begin - top, strip.end - top,
-                           x * job.stride[1] - job.padding[1], (rows - 1) * job.stride[0] + reach[0],
+      CopiedBlock block = {strip.in + top * job.in[1] * job.in_channels(),
+                           strip.begin - top,
+                           strip.end - top,
+                           x * job.stride[1] - job.padding[1],
+                           (rows - 1) * job.stride[0] + reach[0],
                            (pixels - 1) * job.stride[1] + reach[1]};
       window.row = block.columns * kLanes;
       window.plane = block.rows * window.row;
