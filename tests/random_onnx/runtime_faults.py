@@ -99,34 +99,30 @@ def is_nearest(node):
     return attribute(node, "mode", "nearest") == "nearest"
 
 
+def is_nearest_about_middle(node):
+    """The rule whose places Berth computes exactly; those of all others are floats, as ONNX Runtime's are."""
+    return is_nearest(node) and attribute(node, "coordinate_transformation_mode") == "half_pixel_symmetric"
+
+
 def rounded_places(node, inputs, opset):
-    return is_nearest(node) and same_sizes(inputs) and not not_finite(inputs[0])
+    return is_nearest_about_middle(node) and same_sizes(inputs) and not not_finite(inputs[0])
 
 
 def other_rounded_places(node, inputs, opset):
     """Those that onnx.reference cannot tell: it has another size, or multiplies infinities by 0."""
-    return is_nearest(node) and not rounded_places(node, inputs, opset)
+    return is_nearest_about_middle(node) and not rounded_places(node, inputs, opset)
 
 
 def nearest(node, inputs):
-    """A Resize by ONNX's text."""
+    """A Resize by half_pixel_symmetric, by ONNX's text."""
     x, scales = inputs[0], scales_of(inputs).astype(np.float64)
-    coordinates = attribute(node, "coordinate_transformation_mode", "half_pixel")
     rounding = attribute(node, "nearest_mode", "round_prefer_floor")
     for k, axis in enumerate(attribute(node, "axes") or range(x.ndim)):
         n = x.shape[axis]
         out = int(inputs[3][k]) if not scales.size else int(np.floor(np.float32(n * scales[k])))
         scale = scales[k] if scales.size else out / n
         length, i = scale * n, np.arange(out)
-        place = (i + .5) / scale - .5
-        if coordinates == "asymmetric":
-            place = i / scale
-        elif coordinates == "half_pixel_symmetric":
-            place += n / 2 * (1 - out / length)
-        elif coordinates == "align_corners":
-            place = i * (n - 1) / (length - 1) if length != 1 else i * 0.
-        elif coordinates == "pytorch_half_pixel" and length == 1:
-            place = i - .5
+        place = (i + .5) / scale - .5 + n / 2 * (1 - out / length)
         place = np.round(place * 2.**34) / 2.**34  # so that whole places are whole
         index = {"floor": np.floor(place), "ceil": np.ceil(place), "round_prefer_floor": np.ceil(place - .5),
                  "round_prefer_ceil": np.floor(place + .5)}[rounding]

@@ -29,11 +29,25 @@ double source_place(const std::string& coordinates, const ResizeAxis& axis, int6
   return (x + 0.5) / axis.scale - 0.5;  // half_pixel
 }
 
-double nearest_place(const std::string& mode, double place) {
-  if (mode == "floor") return std::floor(place);
-  if (mode == "ceil") return std::ceil(place);
-  if (mode == "round_prefer_ceil") return std::floor(place + 0.5);
-  return std::ceil(place - 0.5);  // round_prefer_floor
+// The same in floats, each step rounded, where the result has the whole pixels that it has.
+double source_place_in_floats(const std::string& coordinates, const ResizeAxis& axis, int64_t i) {
+  const auto x = static_cast<float>(i);
+  const auto in = static_cast<float>(axis.in);
+  const auto out = static_cast<float>(axis.out);
+  const auto scale = static_cast<float>(axis.scale);
+  const float middle = (x + 0.5F) / scale;
+  if (coordinates == "asymmetric") return x / scale;
+  if (coordinates == "align_corners") return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (coordinates == "tf_half_pixel_for_nn") return middle;
+  if (coordinates == "pytorch_half_pixel" && axis.out == 1) return 0;
+  return middle - 0.5F;
+}
+
+double nearest_place(const ResizeRule& rule, double place) {
+  if (rule.nearest == "floor") return std::floor(place);
+  if (rule.nearest == "ceil") return std::ceil(place);
+  if (rule.nearest == "round_prefer_ceil") return std::floor(place + 0.5 + rule.tolerance());
+  return std::ceil(place - 0.5 - rule.tolerance());  // round_prefer_floor
 }
 
 double linear_kernel(double x) { return std::max(0.0, 1 - std::abs(x)); }
@@ -121,14 +135,16 @@ Expected<ResizeTaps> resize_taps(const ResizeRule& rule, const ResizeAxis& axis)
   const size_t out = axis.out;
   result.outside.assign(out, false);
   for (size_t i = 0; i < out; ++i) {
-    const double place = source_place(rule.coordinates, axis, static_cast<int64_t>(i));
+    const auto index = static_cast<int64_t>(i);
+    const double place = rule.in_floats() ? source_place_in_floats(rule.coordinates, axis, index)
+                                          : source_place(rule.coordinates, axis, index);
     if (!std::isfinite(place)) return Failure{Error::kInvalidArgument, "", "the region to resize is not finite"};
     if (rule.coordinates == "tf_crop_and_resize" && (place < 0 || place > static_cast<double>(axis.in - 1))) {
       result.outside[i] = result.any_outside = true;
     }
     const double bounded = std::clamp(place, -1e15, 1e15);
     if (rule.mode == "nearest") {
-      put(result, 0, i, out, static_cast<int64_t>(nearest_place(rule.nearest, bounded)), 1, axis.in);
+      put(result, 0, i, out, static_cast<int64_t>(nearest_place(rule, bounded)), 1, axis.in);
       continue;
     }
     Taps taps = taps_at(rule, axis.scale, bounded);

@@ -18,6 +18,16 @@ struct ResizeRule {
   double cubic_a = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
+  /// Places of nearest elements as ONNX Runtime finds them: in floats, and what is nearer than a millionth to the middle of
+  /// two elements is in the middle.
+  bool nearest_in_floats = false;
+
+  bool in_floats() const {
+    const bool centred = coordinates == "half_pixel_symmetric" || coordinates == "tf_crop_and_resize";
+    return nearest_in_floats && mode == "nearest" && !centred;
+  }
+  /// How far from the middle still is the middle.
+  double tolerance() const { return in_floats() ? 1e-6 : 0; }
 };
 
 struct ResizeAxis {

@@ -1,5 +1,5 @@
 // Resizing an axis whose size, or whose new size, is known only at run time: the equations of resize.cc, in the same
-// order and in doubles too, as operators on vectors with a number for each element of the result.
+// order and in the same types, as operators on vectors with a number for each element of the result.
 #include <cmath>
 
 #include "compiler/import/lowering/arithmetic.h"
@@ -15,9 +15,12 @@ ValueId over(Lowering& n, ValueId x, ValueId y) { return n.op(OpId::div_out, {x,
 struct OpenAxis {
   Dim in;
   Dim out;
-  ValueId scale;  // f64[1]
+  DType type = DType::kF64;  // of places and the scale
+  ValueId scale = {};        // [1]
 
-  ValueId in_reals(Lowering& n, Dim size) const { return times(n, n.splat(DType::kF64, {Dim(1)}, 1), size); }
+  ValueId in_reals(Lowering& n, Dim size) const {
+    return n.cast(times(n, n.splat(DType::kF64, {Dim(1)}, 1), size), type);
+  }
   /// What the scale makes of the source before it is cut to whole pixels.
   ValueId length(Lowering& n) const { return times(n, scale, in); }
 };
@@ -31,7 +34,7 @@ ValueId half_pixels(Lowering& n, ValueId steps, ValueId scale) {
 ValueId source_places(Lowering& n, const std::string& coordinates, const OpenAxis& axis) {
   ir::Symbols& s = n.symbols();
   const ValueId steps =
-      n.cast(n.op(OpId::arange_start_out, {Dim(0), axis.out, Dim(1), number_of(DType::kI64)}), DType::kF64);
+      n.cast(n.op(OpId::arange_start_out, {Dim(0), axis.out, Dim(1), number_of(DType::kI64)}), axis.type);
   if (coordinates == "asymmetric") return over(n, steps, axis.scale);
   if (coordinates == "half_pixel") return half_pixels(n, steps, axis.scale);
   if (coordinates == "tf_half_pixel_for_nn") {
@@ -41,13 +44,15 @@ ValueId source_places(Lowering& n, const std::string& coordinates, const OpenAxi
   }
   if (coordinates == "align_corners") {
     // A single pixel is the first: 0 over anything.
-    const ValueId gaps = n.op(OpId::clamp_out, {plus(n, axis.length(n), -1.0), 1e-9, None()});
-    return over(n, times(n, steps, s.sub(axis.in, Dim(1))), gaps);
+    const ValueId length = axis.type == DType::kF32 ? axis.in_reals(n, axis.out) : axis.length(n);
+    const ValueId gaps = n.op(OpId::clamp_out, {plus(n, length, -1.0), 1e-9, None()});
+    return over(n, mul(n, steps, axis.in_reals(n, s.sub(axis.in, Dim(1)))), gaps);
   }
   if (coordinates == "pytorch_half_pixel") {
-    const ValueId single = n.op(OpId::eq_Scalar_out, {axis.length(n), 1.0});
+    const bool in_floats = axis.type == DType::kF32;
+    const ValueId single = n.op(OpId::eq_Scalar_out, {in_floats ? axis.in_reals(n, axis.out) : axis.length(n), 1.0});
     const ValueId places = half_pixels(n, steps, axis.scale);
-    return n.op(OpId::where_self_out, {single, n.splat(DType::kF64, {Dim(1)}, -0.5), places});
+    return n.op(OpId::where_self_out, {single, n.splat(axis.type, {Dim(1)}, in_floats ? 0 : -0.5), places});
   }
   if (coordinates == "half_pixel_symmetric") {
     const ValueId middle = times(n, axis.in_reals(n, s.sub(axis.out, Dim(1))), 0.5);
@@ -57,11 +62,12 @@ ValueId source_places(Lowering& n, const std::string& coordinates, const OpenAxi
   return {};
 }
 
-ValueId nearest_places(Lowering& n, const std::string& mode, ValueId places) {
-  if (mode == "floor") return n.op(OpId::floor_out, {places});
-  if (mode == "ceil") return n.op(OpId::ceil_out, {places});
-  if (mode == "round_prefer_ceil") return n.op(OpId::floor_out, {plus(n, places, 0.5)});
-  return n.op(OpId::ceil_out, {plus(n, places, -0.5)});
+ValueId nearest_places(Lowering& n, const ResizeRule& rule, ValueId places) {
+  if (rule.nearest == "floor") return n.op(OpId::floor_out, {places});
+  if (rule.nearest == "ceil") return n.op(OpId::ceil_out, {places});
+  places = n.cast(places, DType::kF64);
+  if (rule.nearest == "round_prefer_ceil") return n.op(OpId::floor_out, {plus(n, places, 0.5 + rule.tolerance())});
+  return n.op(OpId::ceil_out, {plus(n, places, -0.5 - rule.tolerance())});
 }
 
 /// c[0] x^3 + c[1] x^2 + c[2] x + c[3].
@@ -92,8 +98,9 @@ std::vector<OpenTap> open_taps(Lowering& n, const ResizeRule& rule, ValueId part
 }  // namespace
 
 ValueId sampled_open(Lowering& n, ValueId x, int axis, const ResizeRule& rule, Dim out, std::optional<double> scale) {
-  OpenAxis open{n.dim(x, axis), out, {}};
-  open.scale = scale.has_value() ? n.splat(DType::kF64, {Dim(1)}, *scale)
+  OpenAxis open{n.dim(x, axis), out};
+  if (rule.in_floats()) open.type = DType::kF32;
+  open.scale = scale.has_value() ? n.splat(open.type, {Dim(1)}, *scale)
                                  : over(n, open.in_reals(n, out), open.in_reals(n, open.in));
   const ValueId places = source_places(n, rule.coordinates, open);
   if (!places.valid() || rule.antialias) {
@@ -107,7 +114,7 @@ ValueId sampled_open(Lowering& n, ValueId x, int axis, const ResizeRule& rule, D
     return n.op(OpId::index_select_out, {x, Dim(axis), n.cast(pixels, DType::kI64)});
   };
   if (!n.ok()) return {};
-  if (rule.mode == "nearest") return rows(inside(nearest_places(n, rule.nearest, places)));
+  if (rule.mode == "nearest") return rows(inside(nearest_places(n, rule, places)));
   const ValueId first = n.op(OpId::floor_out, {places});
   std::vector<OpenTap> taps = open_taps(n, rule, sub(n, places, first));
   std::vector<ValueId> pixels;

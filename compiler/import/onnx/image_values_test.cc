@@ -174,5 +174,45 @@ TEST(OnnxImageValues, ResizeHalfPixelSymmetricHitsWholePixelsExactly) {
   }
 }
 
+Floats nearest(int64_t size, float scale, const char* coordinates, const char* mode) {
+  Floats x;
+  for (int64_t i = 0; i < size; ++i) x.push_back(static_cast<float>(i));
+  return one("Resize", {1, 1, size}, x, [&](TestModel& m, const std::string& t) {
+    m.floats("scales", {3}, {1, 1, scale});
+    m.node(t, {"x", "", "scales"}, {"y"})
+        .set("mode", "nearest")
+        .set("nearest_mode", mode)
+        .set("coordinate_transformation_mode", coordinates);
+  });
+}
+
+// What ONNX Runtime gives: places in floats, in which these lie a little beside the middle of two elements, or not.
+TEST(OnnxImageValues, NearestElementsAtTiesAreThoseOfOnnxRuntime) {
+  EXPECT_EQ(nearest(9, 0.6F, "tf_half_pixel_for_nn", "round_prefer_ceil"), (Floats{1, 3, 4, 6, 8}));
+  EXPECT_EQ(nearest(9, 1.2F, "asymmetric", "round_prefer_ceil"), (Floats{0, 1, 2, 3, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(nearest(17, 1.3F, "half_pixel", "round_prefer_floor"),
+            (Floats{0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15, 16}));
+  EXPECT_EQ(nearest(10, 0.6F, "half_pixel", "round_prefer_floor"), (Floats{0, 2, 4, 5, 7, 9}));
+  EXPECT_EQ(nearest(10, 0.6F, "asymmetric", "floor"), (Floats{0, 1, 3, 5, 6, 8}));
+}
+
+// As ONNX Runtime: the places of the pool count through its image, 5 by 5, which is not a multiple of the stride.
+TEST(OnnxImageValues, APooledImageOfAnOddSizeIsUnpooled) {
+  Floats x(25);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 7 % 25);
+  TestModel m(18);
+  m.input("x", {1, 1, 5, 5});
+  m.ints("size", {1, 1, 5, 5});
+  m.node("MaxPool", {"x"}, {"p", "i"}).set("kernel_shape", Ints{2, 2}).set("strides", Ints{2, 2});
+  m.node("MaxUnpool", {"p", "i", "size"}, {"y"}).set("kernel_shape", Ints{2, 2}).set("strides", Ints{2, 2});
+  m.output("y");
+  Floats wanted(25);
+  wanted[6] = 17;
+  wanted[7] = 24;
+  wanted[10] = 20;
+  wanted[17] = 19;
+  EXPECT_EQ(numbers<float>(run(m, {floats({1, 1, 5, 5}, x)})), wanted);
+}
+
 }  // namespace
 }  // namespace berth::onnx

@@ -42,6 +42,9 @@ using AttributeList = std::vector<std::pair<std::string_view, const Attribute*>>
 
 class NodeContext : public lowering::Lowering {
  public:
+  /// What is imported so far.
+  using Lowering::method;
+
   /// Borrows everything. `source` is the node's name for messages and for the IR.
   NodeContext(ImportState& state, Scope& scope, const Node& node, AttributeList attributes, int64_t opset,
               std::string source);

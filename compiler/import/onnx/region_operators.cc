@@ -8,6 +8,7 @@
 #include "compiler/import/lowering/matmul.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/quantize.h"
+#include "compiler/ir/same_product.h"
 
 namespace berth::onnx {
 namespace {
@@ -91,7 +92,24 @@ std::vector<int64_t> for_each(NodeContext& n, const char* name, size_t count, in
   return numbers;
 }
 
-// Each number goes where its index says, which counts through all of X's images in the size without 'output_shape'.
+// Whether `indices` are those of a MaxPool over as many elements as `shape` has.
+bool counts_through(NodeContext& n, ValueId indices, const DimList& shape) {
+  constexpr int kMostNodes = 8;  // between the pool and the indices that ONNX wants
+  const ir::Method& method = n.method();
+  for (int i = 0; i < kMostNodes && method.value(indices).kind == ir::ValueKind::kNode; ++i) {
+    const ir::Node& maker = method.node(method.value(indices).node);
+    const auto* before = maker.args.empty() ? nullptr : std::get_if<ValueId>(&maker.args[0]);
+    if (before == nullptr) return false;
+    if (maker.is(OpId::max_pool2d_with_indices_out)) {
+      return ir::same_product(n.symbols(), method.tensor(*before).shape, shape);
+    }
+    indices = *before;
+  }
+  return false;
+}
+
+// Each number goes where its index says, which counts through all of X's images in the size without 'output_shape'; the
+// indices of a MaxPool over images of that shape, whose sizes need not be multiples of the stride, count through these.
 void import_max_unpool(NodeContext& n) {
   const ValueId x = n.input(0);
   const int rank = n.rank(x);
@@ -110,22 +128,24 @@ void import_max_unpool(NodeContext& n) {
     const Dim steps = s.mul(s.add(n.dim(x, static_cast<int>(i) + 2), Dim(-1)), Dim(strides[i]));
     shape.push_back(s.add(steps, Dim(kernel[i] - pads[i] - pads[count + i])));
   }
+  DimList wanted;
+  if (n.has_input(2)) {
+    wanted = n.known_dims(2, "the output's shape");
+    if (n.ok() && static_cast<int>(wanted.size()) != rank) return n.invalid("the output's shape has another rank");
+    if (n.ok() && counts_through(n, n.input(1), wanted)) shape = wanted;
+  }
   const Dim all = n.product(shape, 0, rank);
   const ValueId nothing = n.op(OpId::full_out, {DimList{all}, 0.0, lowering::number_of(n.dtype(x))});
   const Dim numbers = n.product(n.shape(x), 0, rank);
   const ValueList where = {n.view(n.cast(n.input(1), DType::kI64), {numbers})};
   ValueId y = n.view(n.op(OpId::index_put_out, {nothing, where, n.view(x, {numbers}), false}), shape);
-  if (n.has_input(2)) {
-    const DimList wanted = n.known_dims(2, "the output's shape");
-    if (n.ok() && static_cast<int>(wanted.size()) != rank) return n.invalid("the output's shape has another rank");
-    for (int i = 0; i < rank && n.ok(); ++i) {
-      const int64_t more = n.fixed(s.sub(wanted[i], shape[i]), "a size of the output");
-      if (more < 0) y = n.slice(y, i, 0, wanted[i]);
-      if (more <= 0) continue;
-      DimList pad(2 * (rank - i), Dim(0));
-      pad[pad.size() - 1] = Dim(more);
-      y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
-    }
+  for (int i = 0; i < rank && n.ok() && !wanted.empty(); ++i) {
+    const int64_t more = n.fixed(s.sub(wanted[i], shape[i]), "a size of the output");
+    if (more < 0) y = n.slice(y, i, 0, wanted[i]);
+    if (more <= 0) continue;
+    DimList pad(2 * (rank - i), Dim(0));
+    pad[pad.size() - 1] = Dim(more);
+    y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
   }
   n.output(0, y);
 }

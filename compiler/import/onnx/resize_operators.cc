@@ -76,6 +76,7 @@ Resize read_resize(NodeContext& n) {
   Resize resize;
   ResizeRule& rule = resize.rule;
   rule.mode = n.text("mode", "nearest");
+  rule.nearest_in_floats = true;
   if (rule.mode == "bilinear") rule.mode = "linear";  // opset 7's word
   const int rank = n.rank(n.input(0));
   if (n.opset() < 11) {  // Upsample, and the first Resize
@@ -175,6 +176,17 @@ bool as_pytorch(const ResizeAxis& axis, const ResizeTaps& wanted, const ResizeRu
   return taps.ok() && same_taps(wanted, *taps);
 }
 
+// The same of nearest elements: it multiplies by the inverse in floats, and takes each once or twice where it can.
+bool nearest_as_pytorch(const ResizeAxis& axis, const ResizeTaps& wanted) {
+  const float inverse = static_cast<float>(axis.in) / static_cast<float>(axis.out);
+  for (int64_t i = 0; i < axis.out; ++i) {
+    const int64_t scaled = std::min(static_cast<int64_t>(std::floor(static_cast<float>(i) * inverse)), axis.in - 1);
+    const int64_t taken = axis.out == axis.in ? i : axis.out == 2 * axis.in ? i / 2 : scaled;
+    if (wanted.any_outside || wanted.taps[0][i] != taken) return false;
+  }
+  return true;
+}
+
 // One of PyTorch's operators for the last two axes of a picture, when both are sampled alike; invalid otherwise.
 ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const std::vector<ResizeAxis>& axes,
                          const std::vector<ResizeTaps>& taps) {
@@ -198,9 +210,12 @@ ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const 
     return as_pytorch(*picture[0], *picture_taps[0], rule) && as_pytorch(*picture[1], *picture_taps[1], rule);
   };
   const DimList size = {Dim(picture[0]->out), Dim(picture[1]->out)};
-  if (both("nearest", "asymmetric", "floor")) return n.op(OpId::upsample_nearest2d_vec_out, {x, size, None()});
   // Where a blend takes whole elements it still multiplies their neighbours by 0, and 0 times infinity is NaN.
-  if (resize.rule.mode == "nearest") return {};
+  if (resize.rule.mode == "nearest") {
+    const bool same =
+        nearest_as_pytorch(*picture[0], *picture_taps[0]) && nearest_as_pytorch(*picture[1], *picture_taps[1]);
+    return same ? n.op(OpId::upsample_nearest2d_vec_out, {x, size, None()}) : ValueId();
+  }
   if (both("linear", "half_pixel", "floor")) return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, false, None()});
   if (both("linear", "align_corners", "floor")) {
     return n.op(OpId::upsample_bilinear2d_vec_out, {x, size, true, None()});
@@ -302,8 +317,21 @@ void drop_kept_axes(NodeContext& n, Resize& resize) {
   take_fixed_sizes(resize);
 }
 
+// Whether `out` is, to one element, once, twice or three times `in` at all sizes: then PyTorch, which multiplies in floats,
+// and ONNX Runtime, which divides, find the same nearest elements (tried for every size up to this).
+bool is_nearly_a_multiple(ir::Symbols& sizes, Dim in, Dim out) {
+  constexpr int64_t kMostTried = 2048;
+  if (sizes.upper(in) > kMostTried) return false;
+  for (const int64_t times : {1, 2, 3}) {
+    const Dim whole = sizes.mul(in, Dim(times));
+    if (sizes.is_at_most(out, sizes.add(whole, Dim(1))) && sizes.is_at_most(sizes.add(whole, Dim(-1)), out))
+      return true;
+  }
+  return false;
+}
+
 // To sizes that are symbols, or from such: PyTorch's operators where they fit. Their sums of floats are those of the model
-// that was exported; nearest elements may be another way of rounding off.
+// that was exported.
 void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
   const int rank = n.rank(x);
@@ -315,7 +343,7 @@ void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
     const Dim size = resize.open_sizes.empty() ? Dim(resize.sizes[i]) : resize.open_sizes[i];
     const int axis = resize.axes[i];
     if (size == shape[axis]) continue;
-    picture = picture && axis >= 2;
+    picture = picture && axis >= 2 && (rule.mode != "nearest" || is_nearly_a_multiple(n.symbols(), shape[axis], size));
     // PyTorch's half pixels are ONNX's, but where ONNX calls them PyTorch's and there is one.
     const bool one = rule.coordinates == "pytorch_half_pixel" && n.symbols().lower(size) < 2;
     if (picture && !one) sizes[axis - (rank - 2)] = size;
