@@ -43,6 +43,9 @@ std::string folder_of(const std::string& path) {
 }
 
 Expected<ir::Module> load_text(const MappedFile& file, const ImportOptions& options) {
+  if (!options.where.empty()) {
+    return Failure{Error::kNotSupported, "--where", "is for models; the IR's text has its relations: where H <= W"};
+  }
   if (file.bytes().size() > kMaxIrText) return Failure{Error::kNotSupported, file.path(), "is over 1 GiB of text"};
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   return ir::parse(text, file.path(), folder_of(file.path()), options.operators);

@@ -30,26 +30,37 @@ std::string names_of(const std::vector<ModelFile>& models) {
   return names;
 }
 
-/// The shapes for each model, without the names of methods.
+/// What an option says, without the method, and of which model.
+struct Meant {
+  size_t model = 0;
+  std::string text;
+};
+
+Expected<Meant> model_of(const std::vector<ModelFile>& models, const std::string& text, const std::string& option,
+                         const std::string& example) {
+  for (size_t i = 0; i < models.size(); ++i) {
+    const std::string& method = models[i].method;
+    if (!method.empty() && text.rfind(method + ":", 0) == 0) return Meant{i, text.substr(method.size() + 1)};
+  }
+  if (models.size() == 1) return Meant{0, text};
+  const std::string names = names_of(models);
+  return Failure{Error::kInvalidArgument, option + " " + ir::quoted(text),
+                 "of which model? Write METHOD:" + example +
+                     (names.empty() ? ", and give the models names: METHOD=MODEL"
+                                    : ", with METHOD among those that were given: " + names)};
+}
+
+/// The shapes and relations for each model, without the names of methods.
 Expected<std::vector<ImportOptions>> options_of(const std::vector<ModelFile>& models, const ImportOptions& options) {
   std::vector<ImportOptions> own(models.size());
   for (ImportOptions& one : own) one.operators = options.operators;
   for (const auto& [name, shape] : options.input_shapes) {
-    const auto is_meant = [&, input = &name](const ModelFile& model) {
-      return !model.method.empty() && input->rfind(model.method + ":", 0) == 0;
-    };
-    const auto model = std::find_if(models.begin(), models.end(), is_meant);
-    if (model != models.end()) {
-      own[model - models.begin()].input_shapes.emplace_back(name.substr(model->method.size() + 1), shape);
-    } else if (models.size() == 1) {
-      own[0].input_shapes.emplace_back(name, shape);
-    } else {
-      const std::string names = names_of(models);
-      return Failure{Error::kInvalidArgument, "--input-shape " + ir::quoted(name),
-                     "of which model? Write METHOD:NAME=SHAPE" +
-                         (names.empty() ? ", and give the models names: METHOD=MODEL"
-                                        : ", with METHOD among those that were given: " + names)};
-    }
+    BERTH_ASSIGN_OR_RETURN(const Meant meant, model_of(models, name, "--input-shape", "NAME=SHAPE"));
+    own[meant.model].input_shapes.emplace_back(meant.text, shape);
+  }
+  for (const std::string& text : options.where) {
+    BERTH_ASSIGN_OR_RETURN(const Meant meant, model_of(models, text, "--where", "RELATION"));
+    own[meant.model].where.push_back(meant.text);
   }
   bool taken = false;
   for (size_t i = 0; i < models.size() && !options.data_files.empty(); ++i) {

@@ -31,7 +31,7 @@ Error verify_names(const Spot& spot, const fb::ExecutionPlan& plan, const fb::Me
 }
 
 Error verify_operand(const Spot& spot, const fb::Operand* operand, int64_t symbol) {
-  if (operand == nullptr) return spot.fail(Error::kInvalidProgram, "a computed symbol without an operand");
+  if (operand == nullptr) return spot.fail(Error::kInvalidProgram, "an operand is missing");
   if (operand->symbol() >= -1 && operand->symbol() < symbol) return Error::kOk;
   return spot.fail(Error::kInvalidProgram, "operand %d is not an earlier symbol", operand->symbol());
 }
@@ -47,6 +47,7 @@ Error verify_symbols(const Spot& spot, const fb::ExecutionPlan& plan, const fb::
       return here.fail(Error::kInvalidProgram, "the range from %" PRId64 " to %" PRId64 " is empty", symbol.min(),
                        symbol.max());
     }
+    if (symbol.step() < 0) return here.fail(Error::kInvalidProgram, "the step %" PRId64 " is negative", symbol.step());
     if (symbol.kind() == fb::SymbolKind::INPUT) continue;
     BERTH_RETURN_IF_ERROR(verify_operand(here, symbol.a(), i));
     BERTH_RETURN_IF_ERROR(verify_operand(here, symbol.b(), i));
@@ -69,6 +70,30 @@ Error verify_symbols(const Spot& spot, const fb::ExecutionPlan& plan, const fb::
     return spot.at("meta.dimensions", i)
         .fail(Error::kInvalidProgram, "no dimension %d of a tensor %d, or no symbol %d", entry.dimension(),
               entry.value(), entry.symbol());
+  }
+  return Error::kOk;
+}
+
+Error verify_size_relations(const Spot& spot, const fb::MethodMeta& method) {
+  const int64_t symbols = length(method.symbols());
+  BERTH_RETURN_IF_ERROR(spot.spend(length(method.size_relations())));
+  for (uint32_t i = 0; i < length(method.size_relations()); ++i) {
+    const fb::SizeRelation& relation = *method.size_relations()->Get(i);
+    const Spot here = spot.at("meta.size_relations", i);
+    if (relation.kind() < fb::SizeRelationKind::MIN || relation.kind() > fb::SizeRelationKind::MAX) {
+      return here.fail(Error::kInvalidProgram, "kind %d of relation does not exist", static_cast<int>(relation.kind()));
+    }
+    BERTH_RETURN_IF_ERROR(verify_operand(here, relation.a(), symbols));
+    if (relation.kind() != fb::SizeRelationKind::NAMED) {
+      BERTH_RETURN_IF_ERROR(verify_operand(here, relation.b(), symbols));
+    }
+    BERTH_RETURN_IF_ERROR(spot.spend(length(relation.symbols())));
+    for (uint32_t k = 0; k < length(relation.symbols()); ++k) {
+      const int32_t symbol = relation.symbols()->Get(k);
+      if (symbol < 0 || symbol >= symbols) {
+        return here.fail(Error::kInvalidProgram, "symbol %d does not exist", symbol);
+      }
+    }
   }
   return Error::kOk;
 }
@@ -172,6 +197,7 @@ Error verify_meta(const Spot& spot) {
     }
     BERTH_RETURN_IF_ERROR(verify_names(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_symbols(inside, plan, method));
+    BERTH_RETURN_IF_ERROR(verify_size_relations(inside, method));
     BERTH_RETURN_IF_ERROR(verify_relations(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_arena_plans(inside, plan, method));
     BERTH_RETURN_IF_ERROR(verify_own_operators(inside, plan, method));

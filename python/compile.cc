@@ -197,6 +197,7 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
     if (name == "input_shapes") {
       work.import.input_shapes = nb::cast<std::vector<std::pair<std::string, std::string>>>(value);
     }
+    if (name == "where") work.import.where = nb::cast<Strings>(value);
     if (name == "data") work.import.data_files = nb::cast<Strings>(value);
     if (name == "costs") work.costs = nb::cast<std::string>(value);
     if (name == "share_state") work.merging.share_state = nb::cast<bool>(value);

@@ -155,6 +155,7 @@ Error Method::move_input(size_t index, const void* data, size_t bytes, Device de
 // Also lays out the arenas that follow the sizes, where the input lies in one.
 Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes, bool in_place) {
   BERTH_RETURN_IF_ERROR(internal::check_symbol_ranges(*data_, index, sizes));
+  BERTH_RETURN_IF_ERROR(internal::check_own_relations(*data_, index, sizes));
   Port& port = data_->inputs[index];
   Tensor& tensor = *port.tensor;
   const int32_t stacked = data_->counts.stacks == 0 ? -1 : data_->stacked_of[port.value];

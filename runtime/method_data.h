@@ -271,10 +271,11 @@ bool is_prim(const KernelEntry* entry);
 /// Runs at most `limit` instructions. EndOfMethod when none is left.
 Error run(MethodData& data, uint64_t limit);
 
-/// The first checks the sizes of input `index` against the ranges of their symbols, the second that the dimensions of
-/// all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's report. Files
+/// The first checks the sizes of input `index` against the ranges of their symbols, the second against what relations the
+/// file has between them, the third that the dimensions of all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's report. Files
 /// without symbols pass. `unknown_is_good`: so does a size of -1.
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good = false);
+Error check_own_relations(MethodData& data, size_t index, Span<const int32_t> sizes);
 Error check_symbol_relations(MethodData& data, const InputSizes& sizes);
 
 /// "methods[forward].instructions[17] aten::add.out"

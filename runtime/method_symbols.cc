@@ -75,6 +75,22 @@ int64_t evaluate(const MethodData& data, const fb::Symbol& symbol, size_t index)
   }
 }
 
+bool has_step(const fb::Symbol& symbol, int64_t size) {
+  return symbol.step() < 2 || floor_mod(size, symbol.step()) == floor_mod(symbol.min(), symbol.step());
+}
+
+// "W == (H * 2)" where the symbol has such a name; otherwise what an input symbol is called.
+const char* reason_of(const MethodData& data, int32_t symbol) {
+  const auto* relations = data.meta->size_relations();
+  for (uint32_t i = 0; i < length(relations); ++i) {
+    const fb::SizeRelation& relation = *relations->Get(i);
+    if (relation.kind() == fb::SizeRelationKind::NAMED && relation.a()->symbol() == symbol) {
+      return format::text(relation.text());
+    }
+  }
+  return format::text(symbol_at(data, symbol)->name());
+}
+
 }  // namespace
 
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good) {
@@ -83,10 +99,16 @@ Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> si
     const fb::Symbol& symbol = *symbol_at(data, symbol_index);
     const int64_t size = sizes[axis];
     if (size == -1 && unknown_is_good) return Error::kOk;
-    if (size >= symbol.min() && size <= symbol.max()) return Error::kOk;
-    char expected[120];
-    std::snprintf(expected, sizeof(expected), "(%.32s) is between %lld and %lld", format::text(symbol.name()),
-                  static_cast<long long>(symbol.min()), static_cast<long long>(symbol.max()));
+    char expected[160];
+    if (size < symbol.min() || size > symbol.max()) {
+      std::snprintf(expected, sizeof(expected), "(%.80s) is between %lld and %lld", reason_of(data, symbol_index),
+                    static_cast<long long>(symbol.min()), static_cast<long long>(symbol.max()));
+      return fail_dimension(data, index, axis, size, expected);
+    }
+    if (has_step(symbol, size)) return Error::kOk;
+    std::snprintf(expected, sizeof(expected), "(%.32s) must be such that %.32s %% %lld == %lld",
+                  format::text(symbol.name()), format::text(symbol.name()), static_cast<long long>(symbol.step()),
+                  static_cast<long long>(floor_mod(symbol.min(), symbol.step())));
     return fail_dimension(data, index, axis, size, expected);
   });
 }
@@ -94,9 +116,9 @@ Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> si
 namespace {
 
 // Symbols that are sizes of this input get their values, where they have none.
-void take_sizes(MethodData& data, size_t input, const InputSizes& sizes) {
+void take_sizes(MethodData& data, size_t input, Span<const int32_t> sizes) {
   static_cast<void>(for_each_dimension(data, input, [&](int axis, int32_t symbol) {
-    const int32_t size = sizes.of(input)[axis];
+    const int32_t size = sizes[axis];
     const fb::Symbol& named = *symbol_at(data, symbol);
     const bool is_input = named.kind() == fb::SymbolKind::INPUT;
     // An input that lost its room has sizes of 0 until it is set again.
@@ -117,30 +139,87 @@ void compute_derived_symbols(MethodData& data) {
 
 void compute_symbols(MethodData& data, const InputSizes& sizes, size_t first) {
   for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnknown;
-  if (first < data.counts.inputs) take_sizes(data, first, sizes);
+  const auto take = [&](size_t i) {
+    if (data.inputs[i].tensor != nullptr) take_sizes(data, i, sizes.of(i));
+  };
+  if (first < data.counts.inputs) take(first);
   for (const bool fresh : {true, false}) {
     for (size_t i = 0; i < data.counts.inputs; ++i) {
-      if ((sizes.own() && first != SIZE_MAX && data.inputs[i].fresh) == fresh) take_sizes(data, i, sizes);
+      if ((sizes.own() && first != SIZE_MAX && data.inputs[i].fresh) == fresh) take(i);
     }
   }
   compute_derived_symbols(data);
+}
+
+namespace {
+
+Error check_dimensions(MethodData& data, size_t input, Span<const int32_t> sizes) {
+  return for_each_dimension(data, input, [&](int axis, int32_t symbol) {
+    const int64_t expected = data.symbols[symbol];
+    const int64_t found = sizes[axis];
+    if (expected == kUnknown || expected == found || found < 0) return Error::kOk;
+    char text[160];
+    std::snprintf(text, sizeof(text), "(%.80s) is %lld according to the other inputs", reason_of(data, symbol),
+                  static_cast<long long>(expected));
+    return fail_dimension(data, input, axis, found, text);
+  });
+}
+
+Error fail_relation(MethodData& data, const fb::SizeRelation& relation, size_t input) {
+  char place[96];
+  const char* method = format::text(data.plan->name());
+  if (input == SIZE_MAX) {
+    std::snprintf(place, sizeof(place), "methods[%.40s].inputs", method);
+  } else {
+    std::snprintf(place, sizeof(place), "methods[%.40s].inputs[%zu]", method, input);
+  }
+  char found[160] = "";
+  size_t used = 0;
+  for (uint32_t k = 0; k < length(relation.symbols()) && used < sizeof(found); ++k) {
+    const int32_t symbol = relation.symbols()->Get(k);
+    const int written =
+        std::snprintf(found + used, sizeof(found) - used, "%s%.32s = %lld", k == 0 ? "" : ", ",
+                      format::text(symbol_at(data, symbol)->name()), static_cast<long long>(data.symbols[symbol]));
+    used += written < 0 ? 0 : static_cast<size_t>(written);
+  }
+  format::fail(&data.report, Error::kInvalidArgument, place, "the sizes must be such that %.80s, found %s",
+               format::text(relation.text()), found);
+  log_message(LogLevel::kError, "%s: %s", place, data.report.message);
+  return Error::kInvalidArgument;
+}
+
+// Of those whose symbols are known. `input`: where the sizes come from, SIZE_MAX for several inputs.
+Error check_relations(MethodData& data, size_t input) {
+  const auto* relations = data.meta->size_relations();
+  for (uint32_t i = 0; i < length(relations); ++i) {
+    const fb::SizeRelation& relation = *relations->Get(i);
+    if (relation.kind() == fb::SizeRelationKind::NAMED) continue;
+    const int64_t a = operand(data, relation.a(), data.counts.symbols);
+    const int64_t b = operand(data, relation.b(), data.counts.symbols);
+    if (a == kUnknown || b == kUnknown) continue;
+    if (relation.kind() == fb::SizeRelationKind::EQUAL ? a != b : a > b) return fail_relation(data, relation, input);
+  }
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error check_own_relations(MethodData& data, size_t index, Span<const int32_t> sizes) {
+  if (data.counts.symbols == 0 || length(data.meta->size_relations()) == 0) return Error::kOk;
+  for (size_t i = 0; i < data.counts.symbols; ++i) data.symbols[i] = kUnknown;
+  take_sizes(data, index, sizes);
+  compute_derived_symbols(data);
+  BERTH_RETURN_IF_ERROR(check_dimensions(data, index, sizes));
+  return check_relations(data, index);
 }
 
 Error check_symbol_relations(MethodData& data, const InputSizes& sizes) {
   if (data.counts.symbols == 0) return Error::kOk;
   compute_symbols(data, sizes, SIZE_MAX);
   for (size_t i = 0; i < data.counts.inputs; ++i) {
-    BERTH_RETURN_IF_ERROR(for_each_dimension(data, i, [&](int axis, int32_t symbol) {
-      const int64_t expected = data.symbols[symbol];
-      const int64_t found = sizes.of(i)[axis];
-      if (expected == kUnknown || expected == found || found < 0) return Error::kOk;
-      char text[96];
-      std::snprintf(text, sizeof(text), "(%.32s) is %lld according to the other inputs",
-                    format::text(symbol_at(data, symbol)->name()), static_cast<long long>(expected));
-      return fail_dimension(data, i, axis, found, text);
-    }));
+    if (data.inputs[i].tensor != nullptr) BERTH_RETURN_IF_ERROR(check_dimensions(data, i, sizes.of(i)));
   }
-  return Error::kOk;
+  return check_relations(data, SIZE_MAX);
 }
 
 }  // namespace berth::internal

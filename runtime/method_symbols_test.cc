@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
 #include "format/write/meta_desc.h"
@@ -18,7 +19,7 @@ using testing::Ready;
 using testing::set_floats;
 
 // x[n, 4] and y[n], z[n + 2]: n from 2 to 8. Or z as `computed` says.
-ProgramDesc symbolic(const SymbolDesc* computed = nullptr) {
+ProgramDesc symbolic(const SymbolDesc* computed = nullptr, const std::function<void(MethodMetaDesc&)>& change = {}) {
   MethodDesc method;
   method.name = "forward";
   TensorDesc x = format::testing::tensor({8, 4}, 0);
@@ -44,6 +45,7 @@ ProgramDesc symbolic(const SymbolDesc* computed = nullptr) {
   longer.b = fb::Operand(2, -1);
   meta.symbols = {n, computed == nullptr ? longer : *computed};
   meta.dimensions = {{0, 0, 0}, {1, 0, 0}, {2, 0, 1}};
+  if (change) change(meta);
   ProgramDesc program;
   program.methods = {method};
   format::MetaDesc all;
@@ -84,6 +86,66 @@ TEST(MethodSymbols, InputsThatDisagreeAreRefused) {
   EXPECT_EQ(run(*r.method, 4, 4, 5), Error::kInvalidArgument);
   EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[2]");
   EXPECT_EQ(run(*r.method, 4, 4, 6), Error::kOk);
+}
+
+// x[n, 4], y[n], z[n + 2] as above; n in steps of 3 from 2, and n + 2 at most 9.
+ProgramDesc related() {
+  SymbolDesc longer;
+  longer.kind = fb::SymbolKind::ADD;
+  longer.min = 4;
+  longer.max = 10;
+  longer.a = fb::Operand(0, 0);
+  longer.b = fb::Operand(2, -1);
+  ProgramDesc program = symbolic(&longer, [](MethodMetaDesc& meta) {
+    meta.symbols[0].step = 3;
+    format::SizeRelationDesc most;
+    most.kind = fb::SizeRelationKind::AT_MOST;
+    most.a = fb::Operand(0, 1);
+    most.b = fb::Operand(9, -1);
+    most.text = "(n + 2) <= 9";
+    most.symbols = {0};
+    format::SizeRelationDesc named;
+    named.kind = fb::SizeRelationKind::NAMED;
+    named.a = fb::Operand(0, 1);
+    named.text = "longer == (n + 2)";
+    meta.size_relations = {most, named};
+  });
+  return program;
+}
+
+TEST(MethodSymbols, RelationsAreCheckedWithTheirNameAndTheSizes) {
+  Ready r = ready(related());
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  EXPECT_EQ(run(*r.method, 2, 2, 4), Error::kOk) << r.method->last_report().message;
+  EXPECT_EQ(run(*r.method, 5, 5, 7), Error::kOk) << r.method->last_report().message;
+  EXPECT_EQ(run(*r.method, 4, 4, 6), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 0 (n) must be such that n % 3 == 2, found 4");
+  // At once, where one input tells all.
+  EXPECT_EQ(set_floats(*r.method, 1, std::vector<float>(8), {8}), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message, "the sizes must be such that (n + 2) <= 9, found n = 8");
+  EXPECT_STREQ(r.method->last_report().place, "methods[forward].inputs[1]");
+  EXPECT_EQ(run(*r.method, 2, 2, 5), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message,
+               "the size of dimension 0 (longer == (n + 2)) is 4 according to the other inputs, found 5");
+}
+
+TEST(MethodSymbols, RelationsOfSymbolsThatThereAreNotAreRefused) {
+  const auto damaged = [](const std::function<void(MethodMetaDesc&)>& change) {
+    return ready(symbolic(nullptr, change)).error;
+  };
+  format::SizeRelationDesc relation;
+  EXPECT_EQ(damaged([&](MethodMetaDesc& meta) { meta.size_relations = {relation}; }), Error::kOk);
+  EXPECT_EQ(damaged([&](MethodMetaDesc& meta) {
+              meta.size_relations = {relation};
+              meta.size_relations[0].a = fb::Operand(0, 2);
+            }),
+            Error::kInvalidProgram);
+  EXPECT_EQ(damaged([&](MethodMetaDesc& meta) {
+              meta.size_relations = {relation};
+              meta.size_relations[0].symbols = {7};
+            }),
+            Error::kInvalidProgram);
+  EXPECT_EQ(damaged([](MethodMetaDesc& meta) { meta.symbols[0].step = -1; }), Error::kInvalidProgram);
 }
 
 // A file may compute with any numbers: rounded down as in Python, and never beyond 64 bits. -1: there is no such

@@ -78,7 +78,7 @@ Status check_names(const std::map<std::string, Sizes>& given, const Json& method
 Status add_bytes_at_sizes(const std::string& path, const std::vector<std::string>& data,
                           Span<const Plugin* const> plugins, const std::vector<std::string>& shapes, Json& methods) {
   ImportOptions parsed;
-  BERTH_TRY(parse_input_shapes(shapes, parsed));
+  BERTH_TRY(parse_input_shapes({shapes, {}}, parsed));
   std::map<std::string, Sizes> given;
   for (const auto& [name, text] : parsed.input_shapes) {
     BERTH_ASSIGN_OR_RETURN(given[name], parse_sizes(name, text));

@@ -21,7 +21,7 @@ namespace {
 struct CompareOptions {
   std::vector<std::string> forms;
   LoadRequest load;
-  std::vector<std::string> shapes;
+  SizeTexts sizes;
   SampleRequest samples;
   bool by_position = false;
   bool layers = false;
@@ -87,7 +87,7 @@ Expected<Pair> open_both(const CompareOptions& options) {
   request.load = options.load;
   request.values = options.layers;
   request.import.data_files = options.load.data;
-  BERTH_TRY(parse_input_shapes(options.shapes, request.import));
+  BERTH_TRY(parse_input_shapes(options.sizes, request.import));
   Pair pair;
   request.load.program = options.forms[0];
   BERTH_ASSIGN_OR_RETURN(pair.first, open_runnable(request));
@@ -320,7 +320,7 @@ void add_compare(CLI::App& app, Session& session) {
       ->expected(2);
   command->add_option("--method", options->load.method, "the method of both; default: forward, or the only one");
   add_samples(*command, options->samples);
-  add_input_shapes(*command, options->shapes);
+  add_input_shapes(*command, options->sizes);
   command->add_flag("--by-position", options->by_position, "inputs and outputs are the same in order, not by name");
   command->add_flag("--layers", options->layers,
                     "each value that both know by name as well, the worst first; programs know those in delegates "

@@ -27,7 +27,7 @@ struct CompileCommand {
   std::vector<std::string> models;
   ir::MergeOptions merging;
   std::string output;
-  std::vector<std::string> shapes;
+  SizeTexts sizes;
   std::vector<std::string> data;
   std::vector<std::string> plugins;
   std::vector<const Plugin*> more_plugins;
@@ -150,7 +150,7 @@ std::string report_text(const CompileCommand& command, const CompileReport& repo
 
 Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>* program) {
   ImportOptions import;
-  BERTH_TRY(parse_input_shapes(command.shapes, import));
+  BERTH_TRY(parse_input_shapes(command.sizes, import));
   import.data_files = command.data;
   BERTH_ASSIGN_OR_RETURN(command.options.plugins, open_plugins(command.plugins, command.more_plugins));
   BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(command.options.plugins));
@@ -244,7 +244,7 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_option(*sub, "--device-io", texts.device_io, "NAME=DEVICE",
                     "this input or output is in the caller's memory on this device, so that it is not planned or "
                     "copied; also for cpu");
-  add_input_shapes(*sub, command->shapes);
+  add_input_shapes(*sub, command->sizes);
   add_data(*sub, command->data);
   sub->add_flag("--share-state", command->merging.share_state,
                 "of several models, states of one name are one state; default: each model has its own");

@@ -1,4 +1,4 @@
-// --input-shape: sizes of a model's inputs.
+// --input-shape and --where: sizes of a model's inputs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,10 +10,15 @@
 
 namespace berth::tool {
 
-/// Adds --input-shape.
-void add_input_shapes(CLI::App& command, std::vector<std::string>& shapes);
+/// The arguments of both.
+struct SizeTexts {
+  std::vector<std::string> shapes;
+  std::vector<std::string> where;
+};
 
-/// Parses the arguments for ImportOptions::input_shapes. InvalidArgument for other text than NAME=SHAPE.
-Status parse_input_shapes(const std::vector<std::string>& shapes, ImportOptions& options);
+void add_input_shapes(CLI::App& command, SizeTexts& texts);
+
+/// The arguments as ImportOptions::input_shapes and where. InvalidArgument for a shape that is not NAME=SHAPE.
+Status parse_input_shapes(const SizeTexts& texts, ImportOptions& options);
 
 }  // namespace berth::tool

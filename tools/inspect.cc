@@ -37,7 +37,7 @@ struct InspectOptions {
   bool instructions = false;
   bool plan = false;
   bool ir = false;
-  std::vector<std::string> shapes;
+  SizeTexts sizes;
   std::vector<std::string> data;
   std::vector<std::string> plugins;
   std::vector<const Plugin*> more_plugins;
@@ -146,6 +146,51 @@ Json copies_json(const fb::ExecutionPlan& method) {
   return list;
 }
 
+void add_size(const std::string& name, int64_t min, int64_t max, int64_t step, Json& method) {
+  if (!method.contains("sizes")) method["sizes"] = Json::array();
+  method["sizes"].push_back({{"name", name}, {"min", min}, {"max", max}});
+  if (step > 1) method["sizes"].back()["step"] = step;
+}
+
+void add_relation(const std::string& text, Json& method) {
+  if (!method.contains("relations")) method["relations"] = Json::array();
+  method["relations"].push_back(text);
+}
+
+// The sizes of inputs that are open, and what holds between them.
+void add_sizes(const fb::MethodMeta* names, Json& method) {
+  if (names == nullptr) return;
+  for (uint32_t i = 0; i < format::length(names->symbols()); ++i) {
+    const fb::Symbol& symbol = *names->symbols()->Get(i);
+    if (symbol.kind() != fb::SymbolKind::INPUT) continue;
+    add_size(format::text(symbol.name()), symbol.min(), symbol.max(), symbol.step(), method);
+  }
+  for (uint32_t i = 0; i < format::length(names->size_relations()); ++i) {
+    add_relation(format::text(names->size_relations()->Get(i)->text()), method);
+  }
+}
+
+void add_sizes(const ir::Symbols& symbols, Json& method) {
+  for (const ir::SymbolId id : symbols.ids()) {
+    const ir::Symbol& symbol = symbols[id];
+    if (symbol.kind == ir::SymbolKind::kInput) add_size(symbol.name, symbol.min, symbol.max, symbol.step, method);
+  }
+  for (const ir::SizeRelation& relation : symbols.relations()) add_relation(symbols.text(relation), method);
+}
+
+void print_sizes(const Json& method, std::string& text) {
+  if (method.contains("sizes")) {
+    for (const auto& size : method["sizes"]) {
+      const std::string step =
+          size.contains("step") ? fmt::format(" in steps of {}", size["step"].get<int64_t>()) : std::string();
+      text += fmt::format("  size    {}: {} to {}{}\n", size["name"].get<std::string>(), size["min"].get<int64_t>(),
+                          size["max"].get<int64_t>(), step);
+    }
+  }
+  if (!method.contains("relations")) return;
+  for (const auto& relation : method["relations"]) text += fmt::format("  where   {}\n", relation.get<std::string>());
+}
+
 Json method_json(const ProgramFile& program, size_t index) {
   const fb::ExecutionPlan& method = program.view.method(index);
   const MethodMeta meta(&method, method_names(program.view, index), DeviceMap());
@@ -154,6 +199,7 @@ Json method_json(const ProgramFile& program, size_t index) {
   for (size_t i = 0; i < meta.num_outputs(); ++i) json["outputs"].push_back(port_json(meta, false, i));
   json["arenas"] = Json::array();
   const fb::MethodMeta* const names = method_names(program.view, index);
+  add_sizes(names, json);
   for (size_t i = 0; i < meta.num_memory_planned_buffers(); ++i) {
     const auto bytes = meta.memory_planned_buffer_size(i);
     const auto device = meta.memory_planned_buffer_device(i);
@@ -196,6 +242,7 @@ void print_method(const Json& method, std::string& text) {
                       counted(method["instructions"].get<int64_t>(), "instruction"));
   for (const auto& port : method["inputs"]) text += fmt::format("  input   {}\n", port_text(port));
   for (const auto& port : method["outputs"]) text += fmt::format("  output  {}\n", port_text(port));
+  print_sizes(method, text);
   for (const auto& arena : method["arenas"]) {
     const int64_t bytes = arena["bytes"].get<int64_t>();
     std::string bank = arena.contains("bank") ? ", bank " + arena["bank"].get<std::string>() : "";
@@ -333,8 +380,11 @@ Expected<std::string> inspect_program(const InspectOptions& options, const std::
   Json json = {{"file", options.file}, {"format", "pte"}, {"bytes", bytes}, {"methods", Json::array()}};
   for (size_t m = 0; m < program.view.method_count(); ++m) json["methods"].push_back(method_json(program, m));
   add_memory_needed(options.file, plugins, json["methods"]);
-  if (!options.shapes.empty()) {
-    BERTH_TRY(add_bytes_at_sizes(options.file, options.data, plugins, options.shapes, json["methods"]));
+  if (!options.sizes.where.empty()) {
+    return Failure{Error::kInvalidArgument, "--where", "is for models; a program has its relations, which are shown"};
+  }
+  if (!options.sizes.shapes.empty()) {
+    BERTH_TRY(add_bytes_at_sizes(options.file, options.data, plugins, options.sizes.shapes, json["methods"]));
   }
   json["external"] = external_json(program);
   const std::string details = details_of(options, program);
@@ -366,7 +416,7 @@ Json model_port_json(const std::string& name, const ir::Value& value, const ir::
 
 Expected<std::string> inspect_model(const InspectOptions& options, const std::vector<const Plugin*>& plugins) {
   ImportOptions import;
-  BERTH_TRY(parse_input_shapes(options.shapes, import));
+  BERTH_TRY(parse_input_shapes(options.sizes, import));
   import.data_files = options.data;
   BERTH_ASSIGN_OR_RETURN(import.operators, plugin_operators(plugins));
   BERTH_ASSIGN_OR_RETURN(const ir::Module module, load_model(options.file, import));
@@ -387,6 +437,7 @@ Expected<std::string> inspect_model(const InspectOptions& options, const std::ve
     std::map<std::string, int> counts;
     for (ir::NodeId id : method.body.nodes) ++counts[method.node(id).op->functional_name];
     for (const auto& [name, count] : counts) entry["operators"][name] = count;
+    add_sizes(module.symbols, entry);
     json["methods"].push_back(entry);
   }
   if (options.json) {
@@ -401,6 +452,7 @@ Expected<std::string> inspect_model(const InspectOptions& options, const std::ve
                             port["type"].get<std::string>());
       }
     }
+    print_sizes(method, text);
     if (!method.contains("operators")) continue;
     for (const auto& [name, count] : method["operators"].items())
       text += fmt::format("  {:5} x {}\n", count.get<int>(), name);
@@ -431,7 +483,7 @@ void add_inspect(CLI::App& app, Session& session) {
                    "a program or a model, an " + model_extensions(" or ") +
                        " file; a .ptd data file; or a record of runs, .etdp")
       ->required();
-  add_input_shapes(*command, options->shapes);
+  add_input_shapes(*command, options->sizes);
   add_data(*command, options->data);
   add_plugins(*command, options->plugins);
   command->add_flag("--json", options->json, "one JSON object instead of text");

@@ -11,6 +11,7 @@
 #include "kernels/portable/portable.h"
 #include "runtime/host/dim_order_copy.h"
 #include "runtime/log.h"
+#include "tools/largest_sizes.h"
 #include "tools/memory_limit.h"
 #include "tools/names.h"
 #include "tools/plugins.h"
@@ -298,6 +299,7 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
   BERTH_ASSIGN_OR_RETURN(const std::vector<std::string> files, assign_files(request, meta));
   std::vector<Array> arrays(files.size());
   std::mt19937 random(0);
+  const std::vector<std::vector<int32_t>> largest = largest_sizes(meta);
   for (size_t i = 0; i < files.size(); ++i) {
     if (!files[i].empty()) {
       BERTH_ASSIGN_OR_RETURN(arrays[i], read_npy(files[i]));
@@ -305,7 +307,7 @@ Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& m
     }
     const auto info = meta.input_tensor_meta(i);
     if (!info.ok()) continue;
-    arrays[i] = random_array(info->dtype, {info->sizes.begin(), info->sizes.end()}, random);
+    arrays[i] = random_array(info->dtype, {largest[i].begin(), largest[i].end()}, random);
     // If some inputs were given, this one may have been forgotten.
     if (!request.inputs.empty()) {
       fmt::print(stderr, "berth: input {} is not given; using random numbers\n",

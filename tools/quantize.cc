@@ -25,7 +25,7 @@ struct QuantizeCommand {
   std::string model;
   std::string output;
   std::string method;
-  std::vector<std::string> shapes;
+  SizeTexts sizes;
   std::vector<std::string> data;
   SampleRequest samples;
   std::string ranges = "minmax";
@@ -141,7 +141,7 @@ Status write_ir(const ir::Module& module, const std::string& path) {
 Expected<std::string> run_quantize(QuantizeCommand& command, std::vector<uint8_t>* program) {
   ImportOptions import;
   import.data_files = command.data;
-  BERTH_TRY(parse_input_shapes(command.shapes, import));
+  BERTH_TRY(parse_input_shapes(command.sizes, import));
   BERTH_ASSIGN_OR_RETURN(ir::Module module, load_model(command.model, import));
   BERTH_ASSIGN_OR_RETURN(const std::string method, method_of(command, module));
   BERTH_ASSIGN_OR_RETURN(const std::vector<Port> ports, ports_of(command, module, *module.find_method(method)));
@@ -202,7 +202,7 @@ void add_quantize(CLI::App& app, Session& session) {
       ->check(CLI::Range(1, 1'000'000));
   sub->add_option("--seed", command->samples.seed, "of the random samples; default: 0");
   sub->add_option("--method", command->method, "the method to quantise; default: forward, or the only one");
-  add_input_shapes(*sub, command->shapes);
+  add_input_shapes(*sub, command->sizes);
   add_data(*sub, command->data);
   sub->add_option("--ranges", command->ranges,
                   "minmax (the default), percentile or entropy: which part of the numbers of an activation its 8 bits "

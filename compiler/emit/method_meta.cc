@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "compiler/emit/stacks.h"
@@ -35,6 +36,36 @@ class MethodSymbols {
     if (!dim.is_constant()) used_[dim.symbol] = true;
   }
 
+  /// Whether everything that `dim` mentions is there. REQUIRES: describe() has run.
+  bool has(Dim dim) const { return dim.is_constant() || numbers_[dim.symbol] >= 0; }
+
+  /// Also what relations are between sizes, so far as the method has these; what they are computed from is then there too.
+  void use_relations() {
+    for (const ir::SizeRelation& relation : symbols_.relations()) {
+      if (relation.kind == ir::SizeRelation::Kind::kNamed || !all_inputs_used(relation)) continue;
+      use(relation.a);
+      use(relation.b);
+    }
+  }
+
+  std::vector<format::SizeRelationDesc> relations() const {
+    std::vector<format::SizeRelationDesc> all;
+    for (const ir::SizeRelation& relation : symbols_.relations()) {
+      const bool named = relation.kind == ir::SizeRelation::Kind::kNamed;
+      if (!has(relation.a) || !has(relation.b) || (named && relation.a.is_constant())) continue;
+      format::SizeRelationDesc desc;
+      desc.kind = named                                             ? fb::SizeRelationKind::NAMED
+                  : relation.kind == ir::SizeRelation::Kind::kEqual ? fb::SizeRelationKind::EQUAL
+                                                                    : fb::SizeRelationKind::AT_MOST;
+      desc.a = operand(relation.a);
+      desc.b = operand(relation.b);
+      desc.text = symbols_.text(relation);
+      for (const SymbolId s : inputs_of(relation)) desc.symbols.push_back(numbers_[s]);
+      all.push_back(std::move(desc));
+    }
+    return all;
+  }
+
   std::vector<format::SymbolDesc> describe() {
     // Operands have smaller numbers than what is computed from them.
     for (SymbolId s{static_cast<int32_t>(used_.size()) - 1}; s.valid(); --s.index) {
@@ -53,6 +84,7 @@ class MethodSymbols {
       desc.kind = kind_of(symbol.kind);
       desc.min = symbol.min;
       desc.max = symbol.max;
+      desc.step = symbol.step;
       if (symbol.kind != ir::SymbolKind::kInput) {
         desc.a = operand(symbol.a);
         desc.b = operand(symbol.b);
@@ -68,6 +100,29 @@ class MethodSymbols {
  private:
   fb::Operand operand(Dim dim) const {
     return dim.is_constant() ? fb::Operand(dim.value, -1) : fb::Operand(0, number(dim));
+  }
+
+  void mark_inputs(Dim dim, std::set<SymbolId>* inputs) const {
+    if (dim.is_constant()) return;
+    const ir::Symbol& symbol = symbols_[dim.symbol];
+    if (symbol.kind == ir::SymbolKind::kInput) {
+      inputs->insert(dim.symbol);
+      return;
+    }
+    mark_inputs(symbol.a, inputs);
+    mark_inputs(symbol.b, inputs);
+  }
+
+  std::set<SymbolId> inputs_of(const ir::SizeRelation& relation) const {
+    std::set<SymbolId> inputs;
+    mark_inputs(relation.a, &inputs);
+    mark_inputs(relation.b, &inputs);
+    return inputs;
+  }
+
+  bool all_inputs_used(const ir::SizeRelation& relation) const {
+    const std::set<SymbolId> inputs = inputs_of(relation);
+    return std::all_of(inputs.begin(), inputs.end(), [&](SymbolId s) { return used_[s]; });
   }
 
   const ir::Symbols& symbols_;
@@ -296,7 +351,9 @@ format::MethodMetaDesc method_meta(const ir::Module& module, const ir::Method& m
   }
   if (names) meta.outputs = names_of_outputs(method, emitted, meta.values);
   ReuseRelations(method, plan.model, emitted, &meta.relations).add(plan.packing);
+  if (names) symbols.use_relations();
   meta.symbols = symbols.describe();
+  if (names) meta.size_relations = symbols.relations();
   for (const auto& [index, v] : values) {
     const std::vector<Dim>& shape = method.values[v].tensor()->shape;
     for (size_t d = 0; d < shape.size(); ++d) {

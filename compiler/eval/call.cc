@@ -270,7 +270,7 @@ bool Binding::bind(ir::Dim dim, int64_t size) {
   if (find(dim, &known)) return known == size;
   const ir::Symbol& s = symbols_[dim.symbol];
   if (s.kind != ir::SymbolKind::kInput) return true;
-  if (size < s.min || size > s.max || !known_.contains(dim.symbol)) return false;
+  if (size < s.min || size > s.max || (size - s.min) % s.step != 0 || !known_.contains(dim.symbol)) return false;
   numbers_[dim.symbol] = size;
   known_[dim.symbol] = true;
   return true;

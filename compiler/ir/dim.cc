@@ -1,68 +1,11 @@
 #include "compiler/ir/dim.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
+#include "compiler/ir/sums.h"
+
 namespace berth::ir {
-namespace {
-
-constexpr int64_t kLimit = int64_t{1} << 62;
-// Divisors that are joined stay below it, and so do their product and what is added.
-constexpr int64_t kLargestJoined = int64_t{1} << 30;
-
-int64_t saturate(__int128 x) {
-  if (x > kLimit) return kLimit;
-  if (x < -kLimit) return -kLimit;
-  return static_cast<int64_t>(x);
-}
-
-int64_t floor_div(int64_t a, int64_t b) {
-  const int64_t q = a / b;
-  return q - ((a % b != 0) && ((a % b < 0) != (b < 0)));
-}
-
-// A number and symbols times numbers, all over one denominator.
-struct Sum {
-  __int128 number = 0;
-  std::map<SymbolId, __int128> factors;
-};
-
-// Adds `factor` times `dim`, or something below that: what is rounded down by k lies at most (k - 1) / k under the
-// quotient. False where numbers grow too large.
-bool collect(const Symbols& symbols, Dim dim, __int128 factor, Sum& sum) {
-  constexpr __int128 kMost = static_cast<__int128>(1) << 50;
-  if (factor > kMost || factor < -kMost) return false;
-  if (dim.is_constant()) {
-    sum.number += factor * dim.value;
-    return true;
-  }
-  const Symbol& s = symbols[dim.symbol];
-  const bool by_number = !s.a.is_constant() && s.b.is_constant();
-  if (s.kind == SymbolKind::kAdd) return collect(symbols, s.a, factor, sum) && collect(symbols, s.b, factor, sum);
-  if (s.kind == SymbolKind::kMul && by_number) return collect(symbols, s.a, factor * s.b.value, sum);
-  if (s.kind == SymbolKind::kFloorDiv && by_number && s.b.value > 0 && factor % s.b.value == 0) {
-    const __int128 part = factor / s.b.value;
-    if (factor > 0) sum.number -= part * (s.b.value - 1);
-    return collect(symbols, s.a, part, sum);
-  }
-  sum.factors[dim.symbol] += factor;
-  return true;
-}
-
-// A bound from below of (a + b) * sign in which what both share counts once: n - n / 2 is not negative.
-std::optional<int64_t> least_sum(const Symbols& symbols, Dim a, Dim b, int sign) {
-  constexpr int kMostTerms = 32;
-  constexpr int64_t kCommon = 5040 * 16;  // quotients by small numbers and by powers of two stay whole
-  Sum sum;
-  if (symbols.terms(a) + symbols.terms(b) > kMostTerms) return {};
-  if (!collect(symbols, a, sign * kCommon, sum) || !collect(symbols, b, sign * kCommon, sum)) return {};
-  __int128 least = sum.number;
-  for (const auto& [id, factor] : sum.factors) least += factor * (factor > 0 ? symbols[id].min : symbols[id].max);
-  return saturate(least > 0 ? (least + kCommon - 1) / kCommon : -(-least / kCommon));
-}
-
-}  // namespace
 
 // Symbols first, then constants, so that n + 1 and 1 + n meet; symbols by what they are, not by when they were made, so
 // that what prints parses back to the same. Equal expressions are one symbol, so this follows one path only.
@@ -78,21 +21,33 @@ int Symbols::compare(Dim a, Dim b) const {
   return first != 0 ? first : compare(s.b, t.b);
 }
 
-Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max) {
+Expected<Dim> Symbols::input(std::string_view name, int64_t min, int64_t max, int64_t step) {
   SymbolId id;
   if (const Symbol* found = find(name, &id)) {
-    if (found->min == min && found->max == max) return Dim::of_symbol(id);
+    if (found->min == min && found->max == max && found->step == step) return Dim::of_symbol(id);
     return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "declared twice with different ranges"};
   }
-  if (min < 0 || max < min || max > kLimit) {
+  if (min < 0 || max < min || max > kLargestSize) {
     return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "its range is empty or negative"};
+  }
+  if (step < 1 || step > kLargestJoined || (step > 1 && (max == min || (max - min) % step != 0))) {
+    return Failure{Error::kInvalidArgument, "symbol " + std::string(name), "its range does not end after whole steps"};
   }
   Symbol symbol;
   symbol.name = std::string(name);
   symbol.min = min;
   symbol.max = max;
+  symbol.step = step;
   inputs_.emplace(symbol.name, symbols_.next_id());
-  return Dim::of_symbol(symbols_.push_back(std::move(symbol)));
+  id = symbols_.push_back(std::move(symbol));
+  const Dim made = Dim::of_symbol(id);
+  if (step == 1) return made;
+  const int64_t offset = min % step;
+  const Dim multiple = offset == 0 ? made : computed(SymbolKind::kAdd, made, Dim(-offset), min - offset, max - offset);
+  const Dim unit = computed(SymbolKind::kFloorDiv, multiple, Dim(step), min / step, max / step);
+  symbols_[id].unit = unit.symbol;
+  symbols_[unit.symbol].whole = id;
+  return made;
 }
 
 const Symbol* Symbols::find(std::string_view name, SymbolId* id) const {
@@ -121,29 +76,9 @@ Dim Symbols::add(Dim a, Dim b) {
   if (!ordered(a, b)) std::swap(a, b);
   if (b == Dim(0)) return a;
   if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) + b.value));
-  // (x + c) + d is x + (c + d), and x + -1 * x is 0, so that differences of sizes come out plain.
-  const Symbol left = symbols_[a.symbol];
-  if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
-    if (b.is_constant()) return add(left.a, Dim(saturate(static_cast<__int128>(left.b.value) + b.value)));
-    return add(add(left.a, b), left.b);
-  }
-  if (!b.is_constant()) {
-    const Symbol right = symbols_[b.symbol];
-    if (right.kind == SymbolKind::kAdd && right.b.is_constant()) return add(add(a, right.a), right.b);
-    const auto split = [&](Dim d, const Symbol& s) {  // x * c as (x, c)
-      return s.kind == SymbolKind::kMul && s.b.is_constant() ? std::pair<Dim, int64_t>(s.a, s.b.value)
-                                                             : std::pair<Dim, int64_t>(d, 1);
-    };
-    const auto [x, c] = split(a, left);
-    const auto [y, d] = split(b, right);
-    if (x == y) return mul(x, Dim(saturate(static_cast<__int128>(c) + d)));
-  }
+  if (const std::optional<Linear> sum = sum_of_both(linear(a), linear(b), 1)) return sum_of(*sum);
   int64_t least = saturate(static_cast<__int128>(lower(a)) + lower(b));
   int64_t most = saturate(static_cast<__int128>(upper(a)) + upper(b));
-  if (!b.is_constant()) {
-    if (const auto found = least_sum(*this, a, b, 1)) least = std::max(least, *found);
-    if (const auto found = least_sum(*this, a, b, -1)) most = std::min(most, -*found);
-  }
   return computed(SymbolKind::kAdd, a, b, least, most);
 }
 
@@ -153,12 +88,12 @@ Dim Symbols::mul(Dim a, Dim b) {
   if (b == Dim(0)) return Dim(0);
   if (a.is_constant()) return Dim(saturate(static_cast<__int128>(a.value) * b.value));
   if (b.is_constant()) {
-    const Symbol left = symbols_[a.symbol];
-    if (left.kind == SymbolKind::kMul && left.b.is_constant()) {
-      return mul(left.a, Dim(saturate(static_cast<__int128>(left.b.value) * b.value)));
-    }
-    if (left.kind == SymbolKind::kAdd && left.b.is_constant()) return add(mul(left.a, b), mul(left.b, b));
+    if (const std::optional<Linear> sum = sum_of_both(Linear(), linear(a), b.value)) return sum_of(*sum);
   }
+  return product(a, b);
+}
+
+Dim Symbols::product(Dim a, Dim b) {
   const __int128 corners[] = {static_cast<__int128>(lower(a)) * lower(b), static_cast<__int128>(lower(a)) * upper(b),
                               static_cast<__int128>(upper(a)) * lower(b), static_cast<__int128>(upper(a)) * upper(b)};
   return computed(SymbolKind::kMul, a, b, saturate(*std::min_element(corners, corners + 4)),
@@ -170,32 +105,13 @@ Dim Symbols::floor_div(Dim a, Dim b) {
   if (b == Dim(1)) return a;
   if (a.is_constant() && b.is_constant()) return Dim(ir::floor_div(a.value, b.value));
   if (a == b) return Dim(1);
-  if (!a.is_constant() && b.is_constant()) {
-    const Symbol left = symbols_[a.symbol];
-    if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value % b.value == 0) {
-      return mul(left.a, Dim(left.b.value / b.value));
-    }
-    // (x + c) / b with c from 0 to below b, so that different ways to count windows meet.
-    if (left.kind == SymbolKind::kAdd && left.b.is_constant()) {
-      const int64_t whole = ir::floor_div(left.b.value, b.value);
-      if (whole != 0) return add(floor_div(add(left.a, Dim(left.b.value - whole * b.value)), b), Dim(whole));
-    }
-    // x * c / b is x / (b / c) where that is whole, and (x / c + d) / b is (x + d * c) / (c * b): halving twice is
-    // dividing by 4, in whatever way a model says it.
-    if (left.kind == SymbolKind::kMul && left.b.is_constant() && left.b.value > 0 && b.value % left.b.value == 0) {
-      return floor_div(left.a, Dim(b.value / left.b.value));
-    }
-    const bool added = left.kind == SymbolKind::kAdd && left.b.is_constant();
-    const Dim inner = added ? left.a : a;
-    if (!inner.is_constant() && b.value > 0) {
-      const Symbol quotient = symbols_[inner.symbol];
-      const bool divided = quotient.kind == SymbolKind::kFloorDiv && quotient.b.is_constant() && quotient.b.value > 0;
-      if (divided && quotient.b.value < kLargestJoined && b.value < kLargestJoined) {
-        const Dim shift = added ? Dim(left.b.value * quotient.b.value) : Dim(0);
-        return floor_div(add(quotient.a, shift), Dim(quotient.b.value * b.value));
-      }
-    }
+  if (b.is_constant() && b.value > 0) {
+    if (std::optional<Linear> sum = linear(a)) return quotient(a, std::move(*sum), b.value);
   }
+  return rounded_quotient(a, b);
+}
+
+Dim Symbols::rounded_quotient(Dim a, Dim b) {
   const int64_t corners[] = {ir::floor_div(lower(a), lower(b)), ir::floor_div(lower(a), upper(b)),
                              ir::floor_div(upper(a), lower(b)), ir::floor_div(upper(a), upper(b))};
   return computed(SymbolKind::kFloorDiv, a, b, *std::min_element(corners, corners + 4),
@@ -208,21 +124,29 @@ Dim Symbols::mod(Dim a, Dim b) {
   BERTH_CHECK(lower(b) > 0 || upper(b) < 0);
   if (a.is_constant() && b.is_constant()) return Dim(a.value - ir::floor_div(a.value, b.value) * b.value);
   if (b == Dim(1) || a == b) return Dim(0);
+  if (b.is_constant() && b.value > 0) {
+    if (std::optional<Linear> sum = linear(a)) {
+      for (auto& [symbol, factor] : sum->factors) factor = factor % b.value == 0 ? 0 : factor;
+      sum->number -= ir::floor_div(sum->number, b.value) * b.value;
+      a = sum_of(*sum);
+    }
+    if (lower(a) >= 0 && upper(a) < b.value) return a;
+  }
   const int64_t low = lower(b) > 0 ? 0 : lower(b) + 1;
   const int64_t high = lower(b) > 0 ? upper(b) - 1 : 0;
   return computed(SymbolKind::kMod, a, b, low, high);
 }
 
 Dim Symbols::max(Dim a, Dim b) {
-  if (a == b || lower(a) >= upper(b)) return a;
-  if (lower(b) >= upper(a)) return b;
+  if (is_at_most(b, a)) return a;
+  if (is_at_most(a, b)) return b;
   if (!ordered(a, b)) std::swap(a, b);
   return computed(SymbolKind::kMax, a, b, std::max(lower(a), lower(b)), std::max(upper(a), upper(b)));
 }
 
 Dim Symbols::min(Dim a, Dim b) {
-  if (a == b || upper(a) <= lower(b)) return a;
-  if (upper(b) <= lower(a)) return b;
+  if (is_at_most(a, b)) return a;
+  if (is_at_most(b, a)) return b;
   if (!ordered(a, b)) std::swap(a, b);
   return computed(SymbolKind::kMin, a, b, std::min(lower(a), lower(b)), std::min(upper(a), upper(b)));
 }
@@ -240,6 +164,11 @@ std::string Symbols::text(Dim dim) const {
     case SymbolKind::kMin: return "min(" + text(s.a) + ", " + text(s.b) + ")";
   }
   return "?";
+}
+
+std::string Symbols::text(const SizeRelation& relation) const {
+  if (relation.kind == SizeRelation::Kind::kNamed) return relation.name + " == " + text(relation.a);
+  return text(relation.a) + (relation.kind == SizeRelation::Kind::kEqual ? " == " : " <= ") + text(relation.b);
 }
 
 }  // namespace berth::ir

@@ -43,7 +43,11 @@ class SymbolMerger {
     for (const Symbol& symbol : all()) {
       if (symbol.kind == SymbolKind::kInput) own_.insert(symbol.name);
     }
-    for (const Symbol& symbol : all()) dims_.push_back(moved(symbol));
+    assume(SymbolId());
+    for (const SymbolId id : from_.ids()) {
+      dims_.push_back(moved(from_[id]));
+      assume(id);
+    }
   }
 
   void move(Dim& dim) const {
@@ -58,6 +62,20 @@ class SymbolMerger {
     std::vector<Symbol> symbols;
     for (const SymbolId id : from_.ids()) symbols.push_back(from_[id]);
     return symbols;
+  }
+
+  /// The relations of `from` of which `last` is the newest symbol: as early as they were there.
+  void assume(SymbolId last) {
+    for (SizeRelation relation : from_.relations()) {
+      if (std::max(relation.a.symbol, relation.b.symbol) != last) continue;
+      move(relation.a);
+      move(relation.b);
+      const std::string wish = relation.name;
+      for (int suffix = 2; relation.kind == SizeRelation::Kind::kNamed && into_.has_name(relation.name); ++suffix) {
+        relation.name = wish + "_" + std::to_string(suffix);
+      }
+      into_.assume(std::move(relation));
+    }
   }
 
   Dim moved(const Symbol& symbol) {
@@ -82,11 +100,12 @@ class SymbolMerger {
     std::string name = symbol.name;
     for (int suffix = 2;; ++suffix) {
       const Symbol* known = into_.find(name);
-      const bool fits = known == nullptr || (known->min == symbol.min && known->max == symbol.max);
+      const bool fits =
+          known == nullptr || (known->min == symbol.min && known->max == symbol.max && known->step == symbol.step);
       if (fits && (name == symbol.name || own_.count(name) == 0) && used_.insert(name).second) break;
       name = symbol.name + "_" + std::to_string(suffix);
     }
-    return into_.input(name, symbol.min, symbol.max).value();
+    return into_.input(name, symbol.min, symbol.max, symbol.step).value();
   }
 
   const Symbols& from_;

@@ -75,22 +75,30 @@ Expected<Module> Parser::module() {
       BERTH_TRY(state());
     } else if (token.is_word("delegate")) {
       BERTH_TRY(delegate());
+    } else if (token.is_word("where")) {
+      BERTH_TRY(where());
     } else if (token.is_word("data")) {
       BERTH_TRY(named_data());
     } else if (token.is_word("method")) {
       BERTH_TRY(method());
     } else {
-      return unexpected("symbol, const, state, delegate, data or method");
+      return unexpected("symbol, where, const, state, delegate, data or method");
     }
   }
   for (const auto& [path, file] : files_) module_.files.push_back(path);
   return std::move(module_);
 }
 
-// `symbol n in [1, 8]`
+// `symbol n in [1, 8]`, `symbol h in [32, 512] step 32`, `symbol w = (h * 2)`
 Status Parser::symbol() {
   lexer_.next();
   BERTH_ASSIGN_OR_RETURN(const std::string name, identifier_name("a symbol's name"));
+  if (module_.symbols.has_name(name)) return fail("the symbol '" + name + "' is declared twice");
+  if (accept("=")) {
+    BERTH_ASSIGN_OR_RETURN(const Dim size, dim());
+    module_.symbols.assume({SizeRelation::Kind::kNamed, name, size, Dim()});
+    return Done{};
+  }
   if (!lexer_.peek().is_word("in")) return unexpected("'in'");
   lexer_.next();
   BERTH_TRY(expect("["));
@@ -98,9 +106,27 @@ Status Parser::symbol() {
   BERTH_TRY(expect(","));
   BERTH_ASSIGN_OR_RETURN(const int64_t max, integer());
   BERTH_TRY(expect("]"));
-  if (module_.symbols.find(name) != nullptr) return fail("the symbol '" + name + "' is declared twice");
-  auto made = module_.symbols.input(name, min, max);
+  int64_t step = 1;
+  if (lexer_.peek().is_word("step")) {
+    lexer_.next();
+    BERTH_ASSIGN_OR_RETURN(step, integer());
+  }
+  auto made = module_.symbols.input(name, min, max, step);
   if (!made.ok()) return fail("the symbol '" + name + "': " + made.error().message);
+  return Done{};
+}
+
+// `where (t + p) <= 512`, `where mod((h + w), 32) == 0`
+Status Parser::where() {
+  lexer_.next();
+  SizeRelation relation;
+  BERTH_ASSIGN_OR_RETURN(relation.a, dim());
+  const bool at_most = accept("<");
+  if (!at_most && !accept("=")) return unexpected("'<=' or '=='");
+  BERTH_TRY(expect("="));
+  BERTH_ASSIGN_OR_RETURN(relation.b, dim());
+  relation.kind = at_most ? SizeRelation::Kind::kAtMost : SizeRelation::Kind::kEqual;
+  module_.symbols.assume(std::move(relation));
   return Done{};
 }
 

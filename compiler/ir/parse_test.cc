@@ -12,7 +12,12 @@ namespace berth::ir {
 namespace {
 
 constexpr char kEverything[] = R"(symbol n in [1, 8]
+symbol h in [33, 321] step 32
+symbol p in [0, 511]
 symbol $"odd name" in [0, 4]
+symbol w = (h * 2)
+where (n + p) <= 512
+where mod(p, n) == 0
 const @w: f32[2,3] = dense<[1.0, -0.5, 1e-05, inf, -inf, nan]>
 const @half: f16[4] = splat<0.1>
 const @"with space": i64[2] = dense<[-9223372036854775808, 9223372036854775807]>
@@ -145,7 +150,7 @@ TEST_P(ParseBadTextTest, IsRefusedWithLineAndSentence) {
 
 const Bad kBad[] = {
     {"method", "t:1: expected a method's name, found the end of the text"},
-    {"garbage", "t:1: expected symbol, const, state, delegate, data or method, found 'garbage'"},
+    {"garbage", "t:1: expected symbol, where, const, state, delegate, data or method, found 'garbage'"},
     {"\n\n#", "t:3: the character \"#\" means nothing here"},
     {"method f() {\n  return %x\n}", "t:2: the value %x is not defined here"},
     {"method f(%x: f32[2]) {\n  %y: f32[3] = aten::relu(%x)\n  return %y\n}",
@@ -160,6 +165,10 @@ const Bad kBad[] = {
     {"method f(%x: f32[2]@tpu:0) {\n  return\n}", "a device such as cpu"},
     {"method f(%x: f32[99999999999999999999]) {\n  return\n}", "a whole number of 64 bits"},
     {"symbol n in [0, 4]\nmethod f(%x: f32[floordiv(8, n)]) {\n  return\n}", "a divisor that is never 0"},
+    {"symbol n in [0, 4] step 3", "its range does not end after whole steps"},
+    {"symbol n in [0, 4]\nsymbol n = 4", "declared twice"},
+    {"symbol n in [0, 4]\nwhere n < 4", "'='"},
+    {"symbol n in [0, 4]\nwhere n + 4", "'<=' or '=='"},
     {"symbol n in [4, 0]", "the symbol 'n': its range is empty"},
     {"symbol n in [0, 4]\nsymbol n in [0, 4]", "declared twice"},
     {"const @c: f32[4] = dense<[1, 2]>", "expected 4 numbers, found 2"},

@@ -31,6 +31,7 @@ class Parser {
 
   // parse.cc
   Status symbol();
+  Status where();
   Status constant();
   Status state();
   Status delegate();

@@ -30,6 +30,17 @@ void append_dim(std::string& out, const Symbols& symbols, Dim dim) {
   }
 }
 
+void append_relation(std::string& out, const Symbols& symbols, const SizeRelation& relation) {
+  const bool named = relation.kind == SizeRelation::Kind::kNamed;
+  out += named ? "symbol " + identifier(relation.name) + " = " : "where ";
+  append_dim(out, symbols, relation.a);
+  if (!named) {
+    out += relation.kind == SizeRelation::Kind::kEqual ? " == " : " <= ";
+    append_dim(out, symbols, relation.b);
+  }
+  out += "\n";
+}
+
 // The bytes whatever they mean.
 std::string bytes_text(const Blob& blob, const PrintOptions& options) {
   if (options.elide) return "...";
@@ -269,8 +280,10 @@ std::string print(const Module& module, const PrintOptions& options) {
   for (SymbolId id : module.symbols.ids()) {
     const Symbol& s = module.symbols[id];
     if (s.kind != SymbolKind::kInput) continue;
-    out += "symbol " + identifier(s.name) + " in [" + std::to_string(s.min) + ", " + std::to_string(s.max) + "]\n";
+    out += "symbol " + identifier(s.name) + " in [" + std::to_string(s.min) + ", " + std::to_string(s.max) + "]";
+    out += s.step == 1 ? "\n" : " step " + std::to_string(s.step) + "\n";
   }
+  for (const SizeRelation& relation : module.symbols.relations()) append_relation(out, module.symbols, relation);
   const IdVector<ConstantId, bool> used = used_constants(module);
   for (ConstantId id : module.constants.ids()) {
     const Constant& c = module.constants[id];

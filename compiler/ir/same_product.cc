@@ -67,6 +67,10 @@ class Factors {
       if (symbol.kind == SymbolKind::kMul && symbol.b.is_constant()) {
         return checked_mul(times, symbol.b.value, &times) && add(symbol.a, times, sum);
       }
+      if (symbol.unit.valid()) {
+        if (!add(Dim(symbol.offset()), times, sum)) return false;
+        return checked_mul(times, symbol.step, &times) && add(Dim::of_symbol(symbol.unit), times, sum);
+      }
     }
     int64_t& coefficient = (*sum)[dim.symbol];
     if (dim.is_constant() && !checked_mul(times, dim.value, &times)) return false;

@@ -41,7 +41,8 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
     const bool computed = symbol.kind != fb::SymbolKind::INPUT;
     const auto name = shared_text(builder, symbol.name);
     symbols.push_back(fb::CreateSymbol(builder, name, symbol.kind, symbol.min, symbol.max,
-                                       computed ? &symbol.a : nullptr, computed ? &symbol.b : nullptr));
+                                       computed ? &symbol.a : nullptr, computed ? &symbol.b : nullptr,
+                                       symbol.step == 1 ? 0 : symbol.step));
   }
   std::vector<Offset<fb::ArenaPlan>> arenas;
   for (const ArenaPlanDesc& arena : method.arenas) {
@@ -62,9 +63,17 @@ Offset<fb::MethodMeta> build(FlatBufferBuilder& builder, const MethodMetaDesc& m
   std::vector<Offset<fb::Stack>> stacks;
   for (const StackDesc& stack : method.stacks) stacks.push_back(build(builder, stack));
   const auto stack_list = stacks.empty() ? 0 : builder.CreateVector(stacks);
+  std::vector<Offset<fb::SizeRelation>> sizes;
+  for (const SizeRelationDesc& relation : method.size_relations) {
+    const auto text = builder.CreateString(relation.text);
+    const bool named = relation.kind == fb::SizeRelationKind::NAMED;
+    sizes.push_back(fb::CreateSizeRelation(builder, relation.kind, &relation.a, named ? nullptr : &relation.b, text,
+                                           builder.CreateVector(relation.symbols)));
+  }
+  const auto size_list = sizes.empty() ? 0 : builder.CreateVector(sizes);
   const auto outputs = method.outputs.empty() ? 0 : builder.CreateVectorOfStrings(method.outputs);
   return fb::CreateMethodMeta(builder, name, value_list, symbol_list, dimensions, relations, arena_list, outputs,
-                              own_list, stack_list);
+                              own_list, stack_list, size_list);
 }
 
 }  // namespace

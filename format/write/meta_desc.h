@@ -24,6 +24,15 @@ struct SymbolDesc {
   /// Operands of computed symbols; symbol -1: the constant.
   fb::Operand a{0, -1};
   fb::Operand b{0, -1};
+  int64_t step = 1;  // of inputs
+};
+
+struct SizeRelationDesc {
+  fb::SizeRelationKind kind = fb::SizeRelationKind::EQUAL;
+  fb::Operand a{0, -1};
+  fb::Operand b{0, -1};
+  std::string text;
+  std::vector<int32_t> symbols;
 };
 
 struct ArenaPlanDesc {
@@ -65,6 +74,7 @@ struct MethodMetaDesc {
   /// Sorted by index, each at most once.
   std::vector<OwnOperatorDesc> own_operators;
   std::vector<StackDesc> stacks;
+  std::vector<SizeRelationDesc> size_relations;
 };
 
 struct MetaDesc {

@@ -57,6 +57,7 @@ def compile(
     target: str | Sequence[str] | None = None,
     *,
     input_shapes: dict[str, Shape] | None = None,
+    where: str | Sequence[str] = (),
     output: Path | None = None,
     data: Path | Sequence[Path] = (),
     plugins: Plugins = (),
@@ -100,6 +101,8 @@ def compile(
                        "auto": the devices of this machine and cpu, by_cost
     input_shapes       {"x": "1x3x224x224"}, {"x": (1, 3, 224, 224)}; a dimension may be a range, "1..8" or (1, 8).
                        Needed for inputs of unknown size. Of several models {"prefill:x": …}
+    where              ["T=1..512", "H%32==0", "T+P<=512"]: what holds for sizes that have names, the model's or those of
+                       input_shapes, {"x": "1x3xHxW"}. Of several models "prefill:T=1..512"
     output             a path: the program is written there as it is made and then mapped, so that weights take no
                        memory; otherwise the program is in memory
     data               data files (.ptd) of a .pte that has its constants in them
@@ -175,6 +178,7 @@ def compile(
     )
     importing = {
         "input_shapes": [(name, shape_text(shape)) for name, shape in (input_shapes or {}).items()],
+        "where": strings(where),
         "data": strings(data),
         "share_state": bool(share_state),
         "costs": "" if costs is None else os.fspath(costs),
@@ -215,6 +219,7 @@ def inspect(
     file: Model | Program,
     *,
     input_shapes: dict[str, Shape] | None = None,
+    where: str | Sequence[str] = (),
     data: Path | Sequence[Path] = (),
     plugins: Plugins = (),
     values: bool = False,
@@ -229,7 +234,7 @@ def inspect(
     shapes = [f"{name}={shape_text(shape)}" for name, shape in (input_shapes or {}).items()]
     flags = [flag for flag, on in (("--values", values), ("--instructions", instructions), ("--plan", plan)) if on]
     with ModelFile(_file_of(file)) as path:
-        return _subcommand("inspect", path, plugins, [("--input-shape", shapes), ("--data", data)], flags)[0]
+        return _subcommand("inspect", path, plugins, [("--input-shape", shapes), ("--where", strings(where)), ("--data", data)], flags)[0]
 
 
 def replan(program: Model | Program, output: Path | None = None) -> Program:
@@ -254,6 +259,7 @@ def quantize(
     target: str | Sequence[str] | None = None,
     *,
     input_shapes: dict[str, Shape] | None = None,
+    where: str | Sequence[str] = (),
     output: Path | None = None,
     data: Path | Sequence[Path] = (),
     method: str | None = None,
@@ -286,13 +292,13 @@ def quantize(
 
     shapes = [f"{name}={shape_text(shape)}" for name, shape in (input_shapes or {}).items()]
     flags = [flag for flag, on in (("--no-bias-correction", not bias_correction), ("--sensitivity", sensitivity)) if on]
-    options = [("--input-shape", shapes), ("--data", data), ("--keep", keep), ("--ranges", ranges), ("--activations", activations)]
+    options = [("--input-shape", shapes), ("--where", strings(where)), ("--data", data), ("--keep", keep), ("--ranges", ranges), ("--activations", activations)]
     single = {"--target": ",".join(strings(target or ())), "--method": method, "--percentile": percentile,
               "--max-error": max_error, "--min-sqnr": min_sqnr, "--cpu": cpu, "--threads": threads}
     options += [(option, str(value)) for option, value in single.items() if value not in (None, "")]
     with ModelFile(model) as path, TemporaryDirectory() as folder:
         if not isinstance(samples, (str, os.PathLike)):
-            _write_samples(samples, lambda: _input_names(path, shapes, data, method), folder)
+            _write_samples(samples, lambda: _input_names(path, shapes, strings(where), data, method), folder)
             samples = folder
         report, made = _subcommand("quantize", path, (), [*options, ("--calibrate", samples)], flags)
     quantized = load(made)
@@ -302,8 +308,8 @@ def quantize(
     return quantized
 
 
-def _input_names(path, shapes, data, method):
-    methods = _subcommand("inspect", path, (), [("--input-shape", shapes), ("--data", data)])[0]["methods"]
+def _input_names(path, shapes, where, data, method):
+    methods = _subcommand("inspect", path, (), [("--input-shape", shapes), ("--where", where), ("--data", data)])[0]["methods"]
     named = [m for m in methods if m["name"] == (method or "forward")] or methods
     return [entry["name"] for entry in named[0]["inputs"]]
 

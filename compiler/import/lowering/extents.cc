@@ -17,15 +17,28 @@ bool take_number(std::string_view& text, int64_t* out) {
   return true;
 }
 
+bool take_name(std::string_view& text, std::string* out) {
+  const auto is_part = [](char c) {
+    return c != 'x' && (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_');
+  };
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
+  while (!text.empty() && is_part(text[0])) {
+    *out += text[0];
+    text.remove_prefix(1);
+  }
+  return !out->empty();
+}
+
 }  // namespace
 
 bool parse_extents(std::string_view text, std::vector<Extent>* out) {
   out->clear();
   while (!text.empty()) {
     Extent e;
-    if (!take_number(text, &e.lower)) return false;
+    const bool named = take_name(text, &e.name);
+    if (!named && !take_number(text, &e.lower)) return false;
     e.upper = e.lower;
-    if (text.substr(0, 2) == "..") {
+    if (!named && text.substr(0, 2) == "..") {
       text.remove_prefix(2);
       if (!take_number(text, &e.upper) || e.upper < e.lower) return false;
     }
@@ -38,7 +51,8 @@ bool parse_extents(std::string_view text, std::vector<Extent>* out) {
   return true;
 }
 
-std::string text_of(Extent e) {
+std::string text_of(const Extent& e) {
+  if (!e.name.empty()) return e.name;
   return e.lower == e.upper ? std::to_string(e.lower) : std::to_string(e.lower) + ".." + std::to_string(e.upper);
 }
 

@@ -15,13 +15,14 @@ constexpr int64_t kMaxExtent = INT32_MAX;
 struct Extent {
   int64_t lower = 0;
   int64_t upper = 0;
+  std::string name = {};  // instead: what `--where` calls it
 };
 
-/// Parses "1..8x3x224x224"; the empty string is a scalar's shape. False for other text.
+/// Parses "1..8x3x224xW"; the empty string is a scalar's shape. Names are identifiers without an x. False for other text.
 bool parse_extents(std::string_view text, std::vector<Extent>* out);
 
-/// "3", or "1..8".
-std::string text_of(Extent extent);
+/// "3", "1..8", or the name.
+std::string text_of(const Extent& extent);
 
 /// `name` as the IR's text writes symbols: an identifier.
 std::string symbol_name(std::string_view name);

@@ -1,8 +1,11 @@
 #include "compiler/import/onnx/input_shapes.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/math.h"
+#include "compiler/import/lowering/named_sizes.h"
 #include "compiler/import/onnx/literal.h"
 
 namespace berth::onnx {
@@ -11,6 +14,12 @@ namespace {
 using lowering::kMaxExtent;
 using lowering::parse_extents;
 using lowering::symbol_name;
+
+// What its symbol is called.
+std::string size_name(const ValueInfo& input, size_t i) {
+  const std::string_view symbol = i < input.shape.size() ? input.shape[i].symbol : std::string_view();
+  return symbol.empty() ? symbol_name(std::string(input.name) + "_" + std::to_string(i)) : symbol_name(symbol);
+}
 
 /// The shape that the model gives, with '?' or the symbol's name where it gives none.
 std::string model_shape(const ValueInfo& input) {
@@ -35,11 +44,17 @@ std::string example_shape(const ValueInfo& input) {
 class InputTypes {
  public:
   InputTypes(ir::Symbols& symbols, const std::vector<const ValueInfo*>& inputs, const ImportOptions& options)
-      : symbols_(symbols), inputs_(inputs), options_(options) {}
+      : inputs_(inputs), options_(options), sizes_(symbols), symbols_(symbols) {}
 
   Expected<std::vector<ir::TensorType>> run() {
     BERTH_TRY(read_options());
+    for (const ValueInfo* input : inputs_) BERTH_TRY(check_input(*input));
+    for (const ValueInfo* input : inputs_) declare(*input);
     for (const ValueInfo* input : inputs_) BERTH_TRY(bind_symbols(*input));
+    for (const ValueInfo* input : inputs_) take_expressions(*input);
+    for (const std::string& text : options_.where) BERTH_TRY(sizes_.where(text));
+    BERTH_TRY(sizes_.solve());
+    if (!sizes_.unbounded().empty()) return ask_for_bounds();
     std::vector<ir::TensorType> types;
     for (const ValueInfo* input : inputs_) {
       auto type = type_of(*input);
@@ -72,36 +87,11 @@ class InputTypes {
     return Done{};
   }
 
-  Status bind_symbols(const ValueInfo& input) {
-    const auto given = given_.find(input.name);
-    if (given == given_.end() || !input.has_shape) return Done{};
-    const std::vector<Extent>& extents = given->second;
-    const auto contradiction = [&](const char* advice) {
-      return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input) + advice);
-    };
-    if (extents.size() != input.shape.size()) return contradiction("");
-    for (size_t i = 0; i < extents.size(); ++i) {
-      const Dimension& d = input.shape[i];
-      if (d.has_value && (extents[i].lower != d.value || extents[i].upper != d.value)) {
-        return contradiction(
-            "; it sets what a model leaves open: export the model with that shape, or with the dimension open "
-            "(torch.onnx.export's dynamic_shapes or dynamic_axes)");
-      }
-      if (d.has_value || d.symbol.empty()) continue;
-      const auto [bound, fresh] = bound_.emplace(d.symbol, extents[i]);
-      if (!fresh && (bound->second.lower != extents[i].lower || bound->second.upper != extents[i].upper)) {
-        return wrong(input.name, "--input-shape says " + text_of(extents[i]) + " for '" + std::string(d.symbol) +
-                                     "', which another input has as " + text_of(bound->second));
-      }
-    }
-    return Done{};
-  }
-
-  Expected<ir::TensorType> type_of(const ValueInfo& input) {
-    ir::TensorType type;
+  Status check_input(const ValueInfo& input) {
+    DType dtype = DType::kF32;
     if (!input.is_tensor)
       return wrong(input.name, "is not a tensor, a sequence of tensors or an optional one", Error::kNotSupported);
-    if (!dtype_of(input.element_type, &type.dtype)) {
+    if (!dtype_of(input.element_type, &dtype)) {
       return wrong(input.name, "has elements of " + element_type_name(input.element_type) + ", which no operator takes",
                    Error::kNotSupported);
     }
@@ -110,46 +100,117 @@ class InputTypes {
       return wrong(input.name,
                    "has no shape in the model; pass --input-shape " + std::string(input.name) + "=1x3x224x224");
     }
-    const size_t rank = input.has_shape ? input.shape.size() : given->second.size();
-    if (rank > kMaxRank)
-      return wrong(input.name, "has " + std::to_string(rank) + " dimensions; at most 16 are allowed");
-    for (size_t i = 0; i < rank; ++i) {
-      const Extent* extent = given == given_.end() ? nullptr : &given->second[i];
-      auto dim = dimension(input, i, extent);
-      if (!dim.ok()) return dim.error();
-      type.shape.push_back(*dim);
+    if (rank_of(input) > kMaxRank) {
+      return wrong(input.name, "has " + std::to_string(rank_of(input)) + " dimensions; at most 16 are allowed");
+    }
+    for (size_t i = 0; i < input.shape.size(); ++i) {
+      const Dimension& d = input.shape[i];
+      if (!d.has_value || (d.value >= 0 && d.value <= kMaxExtent)) continue;
+      return wrong(input.name, "dimension " + std::to_string(i) + " is " + std::to_string(d.value));
+    }
+    return given == given_.end() || !input.has_shape ? Status(Done{}) : check_given(input);
+  }
+
+  Status check_given(const ValueInfo& input) {
+    const auto given = given_.find(input.name);
+    const std::vector<Extent>& extents = given->second;
+    const auto contradiction = [&](const char* advice) {
+      return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input) + advice);
+    };
+    if (extents.size() != input.shape.size()) return contradiction("");
+    for (size_t i = 0; i < extents.size(); ++i) {
+      const Dimension& d = input.shape[i];
+      const bool fits = extents[i].name.empty() && extents[i].lower == d.value && extents[i].upper == d.value;
+      if (!d.has_value || fits) continue;
+      return contradiction(
+          "; it sets what a model leaves open: export the model with that shape, or with the dimension open "
+          "(torch.onnx.export's dynamic_shapes or dynamic_axes)");
+    }
+    return Done{};
+  }
+
+  size_t rank_of(const ValueInfo& input) const {
+    const auto given = given_.find(input.name);
+    return input.has_shape || given == given_.end() ? input.shape.size() : given->second.size();
+  }
+
+  static bool is_open(const ValueInfo& input, size_t i) { return i >= input.shape.size() || !input.shape[i].has_value; }
+
+  void declare(const ValueInfo& input) {
+    for (size_t i = 0; i < rank_of(input); ++i) {
+      if (is_open(input, i)) sizes_.declare(size_name(input, i));
+    }
+  }
+
+  Status bind_symbols(const ValueInfo& input) {
+    const auto given = given_.find(input.name);
+    if (given == given_.end()) return Done{};
+    for (size_t i = 0; i < given->second.size(); ++i) {
+      if (!is_open(input, i)) continue;
+      const Extent& extent = given->second[i];
+      const std::string name = size_name(input, i);
+      if (!extent.name.empty()) {
+        sizes_.rename(name, extent.name);
+        continue;
+      }
+      const auto [bound, fresh] = bound_.emplace(name, extent);
+      if (!fresh && (bound->second.lower != extent.lower || bound->second.upper != extent.upper)) {
+        return wrong(input.name, "--input-shape says " + text_of(extent) + " for '" +
+                                     std::string(input.shape[i].symbol) + "', which another input has as " +
+                                     text_of(bound->second));
+      }
+      sizes_.bound(name, extent);
+    }
+    return Done{};
+  }
+
+  // Exporters call a size "past + 1" where they know it to be that.
+  void take_expressions(const ValueInfo& input) {
+    for (size_t i = 0; i < input.shape.size(); ++i) {
+      const std::string name = size_name(input, i);
+      const bool known = !is_open(input, i) || bound_.count(name) != 0 || sizes_.known_as(name) != name;
+      if (!known && expressions_.insert(name).second) sizes_.where_model_says(name, std::string(input.shape[i].symbol));
+    }
+  }
+
+  Failure ask_for_bounds() const {
+    std::string sizes;
+    std::string where;
+    for (const std::string& name : sizes_.unbounded()) {
+      sizes += (sizes.empty() ? "" : ", ") + name;
+      where += " --where " + name + "=1..512";
+    }
+    const auto lacks_bound = [&](const ValueInfo* input) {
+      for (size_t i = 0; i < rank_of(*input); ++i) {
+        const auto& open = sizes_.unbounded();
+        const std::string name = is_open(*input, i) ? sizes_.known_as(size_name(*input, i)) : "";
+        if (std::find(open.begin(), open.end(), name) != open.end()) return true;
+      }
+      return false;
+    };
+    const ValueInfo& first = **std::find_if(inputs_.begin(), inputs_.end(), lacks_bound);
+    return wrong(first.name, "is " + model_shape(first) + " in the model, which has no bounds for " + sizes + "; pass" +
+                                 where + " (or numbers, " + sizes_.unbounded()[0] + "=1), or --input-shape " +
+                                 std::string(first.name) + "=" + example_shape(first));
+  }
+
+  Expected<ir::TensorType> type_of(const ValueInfo& input) {
+    ir::TensorType type;
+    static_cast<void>(dtype_of(input.element_type, &type.dtype));
+    for (size_t i = 0; i < rank_of(input); ++i) {
+      type.shape.push_back(is_open(input, i) ? sizes_.find(size_name(input, i)) : ir::Dim(input.shape[i].value));
     }
     if (ir::max_numel(type, symbols_) > kMaxElements) return wrong(input.name, "has more than 2^40 elements");
     return type;
   }
 
-  Expected<ir::Dim> dimension(const ValueInfo& input, size_t i, const Extent* given) {
-    const Dimension d = i < input.shape.size() ? input.shape[i] : Dimension();
-    if (d.has_value) {
-      if (d.value < 0 || d.value > kMaxExtent) {
-        return wrong(input.name, "dimension " + std::to_string(i) + " is " + std::to_string(d.value));
-      }
-      return ir::Dim(d.value);
-    }
-    if (const auto bound = bound_.find(d.symbol); bound != bound_.end()) given = &bound->second;
-    if (given == nullptr) {
-      return wrong(input.name, "dimension " + std::to_string(i) +
-                                   (d.symbol.empty() ? "" : " ('" + std::string(d.symbol) + "')") +
-                                   " is symbolic; pass --input-shape, such as " + std::string(input.name) + "=" +
-                                   example_shape(input) + " for the model's " + model_shape(input) +
-                                   "; a range, such as 1..8, leaves a size open");
-    }
-    if (given->lower == given->upper) return ir::Dim(given->lower);
-    const std::string name =
-        d.symbol.empty() ? symbol_name(std::string(input.name) + "_" + std::to_string(i)) : symbol_name(d.symbol);
-    return symbols_.input(name, given->lower, given->upper);
-  }
-
-  ir::Symbols& symbols_;
   const std::vector<const ValueInfo*>& inputs_;
   const ImportOptions& options_;
+  lowering::NamedSizes sizes_;
+  ir::Symbols& symbols_;
   std::map<std::string, std::vector<Extent>, std::less<>> given_;
-  std::map<std::string_view, Extent> bound_;
+  std::map<std::string, Extent> bound_;
+  std::set<std::string> expressions_;
 };
 
 }  // namespace

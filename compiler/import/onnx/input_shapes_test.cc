@@ -21,6 +21,12 @@ ImportOptions shapes(std::vector<std::pair<std::string, std::string>> list) {
   return options;
 }
 
+ImportOptions where(std::vector<std::string> list, std::vector<std::pair<std::string, std::string>> named = {}) {
+  ImportOptions options = shapes(std::move(named));
+  options.where = std::move(list);
+  return options;
+}
+
 std::string first_line(const TestModel& model, const ImportOptions& options) {
   auto module = model.import(options);
   if (!module.ok()) return module.error().text();
@@ -41,20 +47,24 @@ TEST(InputShapes, ExtentTextIsParsedStrictly) {
   ASSERT_TRUE(parse_extents("", &e));
   EXPECT_TRUE(e.empty());
   for (const char* bad : {"x", "1x", "x1", "1,3", "-1x3", "8..1", "1..", "1...2", "1x99999999999999999999", "1x3 ",
-                          "ax3", "4294967296"}) {
+                          "a.x3", "1..ax3", "4294967296"}) {
     EXPECT_FALSE(parse_extents(bad, &e)) << bad;
   }
 }
 
 TEST(InputShapes, UnboundDimensionsAreAnErrorThatSaysWhatToPass) {
-  EXPECT_EQ(failure(two_inputs()),
-            "onnx input \"tokens\": dimension 0 ('batch') is symbolic; pass --input-shape, such as tokens=1x8 for the "
-            "model's batchxsequence length; a range, such as 1..8, leaves a size open");
+  EXPECT_EQ(
+      failure(two_inputs()),
+      "onnx input \"tokens\": is batchxsequence length in the model, which has no bounds for batch, sequence_length; "
+      "pass --where batch=1..512 --where sequence_length=1..512 (or numbers, batch=1), or --input-shape tokens=1x8");
   // What is advised is taken.
   EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "1x8"}})), "i64[1,8] f32[1,4] ");
+  EXPECT_EQ(first_line(two_inputs(), where({"batch=1..512", "sequence_length=1..512"})),
+            "i64[batch,sequence_length] f32[batch,4] ");
+  EXPECT_EQ(first_line(two_inputs(), where({"batch=1", "sequence length=8"})), "i64[1,8] f32[1,4] ");
   TestModel unnamed;
   unnamed.symbolic_input("x", {"", "3"});
-  EXPECT_CONTAINS(failure(unnamed), "dimension 0 is symbolic; pass --input-shape, such as x=1x3 for the model's ?x3");
+  EXPECT_CONTAINS(failure(unnamed), "is ?x3 in the model, which has no bounds for x_0; pass --where x_0=1..512");
   TestModel shapeless;
   shapeless.input("x", {1});
   shapeless.model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->clear_shape();
@@ -68,6 +78,38 @@ TEST(InputShapes, ABoundDimensionHoldsInEveryInputThatSharesIt) {
   EXPECT_EQ(first_line(two_inputs(), shapes({{"tokens", "2x1..9"}})), "i64[2,sequence_length] f32[2,4] ");
 }
 
+TEST(InputShapes, SizesMayBeNamedAndRelated) {
+  const ImportOptions named = where({"H=1..512", "H%32==0", "W<=H"}, {{"x", "1..8x3xHxW"}});
+  TestModel image;
+  image.symbolic_input("x", {"batch", "3", "height", ""});
+  image.node("Relu", {"x"}, {"y"});
+  image.output("y");
+  const auto module = image.import(named);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_EQ(ir::print(*module),
+            "symbol batch in [1, 8]\nsymbol H in [32, 512] step 32\nsymbol W in [1, 512]\nwhere W <= H\n"
+            "\nmethod forward(%x: f32[batch,3,H,W]) {\n  %y: f32[batch,3,H,W] = aten::relu(%x) \"Relu of y\"\n"
+            "  return %y\n}\n");
+  // The model's name says the same, and two names are one size where both stand for it.
+  EXPECT_EQ(first_line(image, where({"height=1..64", "H%32==0"}, {{"x", "1x3xHx8"}})), "f32[1,3,H,8] ");
+  EXPECT_EQ(first_line(image, where({"S=8..64"}, {{"x", "1x3xSxS"}})), "f32[1,3,S,S] ");
+  EXPECT_EQ(first_line(image, where({"height=8..64", "W==2*height"}, {{"x", "1x3xhxW"}})), "f32[1,3,h,(h * 2)] ");
+}
+
+// As exporters write sizes that they know.
+TEST(InputShapes, ASizeThatTheModelCallsAnExpressionIsThat) {
+  TestModel m;
+  m.symbolic_input("cache", {"1", "past"});
+  m.symbolic_input("mask", {"1", "past + next"});
+  m.symbolic_input("tokens", {"1", "next"});
+  m.symbolic_input("other", {"1", "a + b"});
+  m.node("Relu", {"mask"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(first_line(m, where({"past=0..511", "next=1..64", "a___b=2..9", "past+next<=512"})),
+            "f32[1,past] f32[1,(next + past)] f32[1,next] f32[1,a___b] ");
+  EXPECT_CONTAINS(failure(m), "has no bounds for past, next, a___b");
+}
+
 TEST(InputShapes, BoundsMustNotContradict) {
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "3x4"}})),
                   "says 3 for 'batch', which another input has as 2");
@@ -78,6 +120,8 @@ TEST(InputShapes, BoundsMustNotContradict) {
                   "names no input of the model; it has: tokens, mask");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"tokens", "2x16"}})), "given twice");
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2*16"}})), "is not a shape");
+  EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"mask", "BxW"}})), "contradicts the model, which says batchx4");
+  EXPECT_CONTAINS(first_line(two_inputs(), where({"batch=1..8", "batch=9..12"})), "no sizes fulfil this");
 }
 
 TEST(InputShapes, InitializersAmongTheInputsAreNotInputs) {

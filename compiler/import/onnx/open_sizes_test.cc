@@ -261,5 +261,39 @@ TEST(OpenSizes, RangesOfRealsCountSizes) {
   expect_right_at_every_size(m);
 }
 
+// Halved by a convolution with padding, by pooling, and doubled twice.
+TestModel up_and_down() {
+  TestModel m(18);
+  m.symbolic_input("x", {"1", "2", "height", "width"});
+  m.floats("w", {2, 2, 3, 3}, Floats(36, 0.1F));
+  m.floats("scales", {4}, {1, 1, 2, 2});
+  m.node("Conv", {"x", "w"}, {"half"}).set("strides", Ints{2, 2}).set("pads", Ints{1, 1, 1, 1});
+  m.node("MaxPool", {"half"}, {"quarter"}).set("kernel_shape", Ints{2, 2}).set("strides", Ints{2, 2});
+  m.node("Resize", {"quarter", "", "scales"}, {"up"}).set("mode", "nearest");
+  m.node("Resize", {"up", "", "scales"}, {"top"}).set("mode", "nearest");
+  m.node("Concat", {"top", "x"}, {"y"}).set("axis", 1);
+  m.output("top");
+  m.output("y");
+  return m;
+}
+
+TEST(OpenSizes, WhatGoesDownAndUpInWholeStepsIsOfTheSizeThatItWas) {
+  const TestModel m = up_and_down();
+  ImportOptions options;
+  options.where = {"height=1..64", "width=1..64", "height%4==0", "width%4==0"};
+  const auto module = m.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const ir::Method& method = module->methods[0];
+  const auto shape = [&](size_t k) { return method.tensor(std::get<ir::ValueId>(method.body.outputs[k])).shape; };
+  EXPECT_EQ(shape(0), method.tensor(method.body.inputs[0]).shape);
+  EXPECT_EQ(shape(1)[2], method.tensor(method.body.inputs[0]).shape[2]);
+  // Without it nothing says so.
+  options.where = {"height=1..64", "width=1..64"};
+  const auto any = m.import(options);
+  if (!any.ok()) return;
+  EXPECT_NE(any->methods[0].tensor(std::get<ir::ValueId>(any->methods[0].body.outputs[0])).shape,
+            any->methods[0].tensor(any->methods[0].body.inputs[0]).shape);
+}
+
 }  // namespace
 }  // namespace berth::onnx

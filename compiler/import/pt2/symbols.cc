@@ -99,31 +99,72 @@ Expected<Extent> SymbolTable::range_of(const SizedInput& input, size_t axis, con
     }
     return *given;
   }
-  if (!bounded) {
-    return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " ('" + symbol +
-                                        "') has no upper bound, so no memory can be planned; export with "
-                                        "torch.export.Dim(name, max=…), or pass --input-shape " +
-                                        input.name + "=" + shape_hint(*input.meta, axis));
-  }
   if (extent.upper < extent.lower) return wrong_symbol(input.name, "'" + symbol + "' has an empty range");
   return extent;
 }
 
-Status SymbolTable::bind_plain(const SizedInput& input, size_t axis, const Extent* given) {
+const Extent* SymbolTable::given(const SizedInput& input, size_t axis) const {
+  const auto extents = given_.find(input.name);
+  return extents == given_.end() ? nullptr : &extents->second[axis];
+}
+
+Status SymbolTable::declare(const SizedInput& input, size_t axis, lowering::NamedSizes& sizes) {
   const std::string symbol = plain_symbol(input.meta->sizes[axis].expression);
-  if (const auto known = values_.find(symbol); known != values_.end()) {
-    const Extent range{symbols_.lower(known->second), symbols_.upper(known->second)};
-    if (given == nullptr || (given->lower == range.lower && given->upper == range.upper)) return Done{};
-    return wrong_symbol(input.name, "--input-shape says " + text_of(*given) + " for '" + symbol +
-                                        "', which another input has as " + text_of(range));
+  const std::string name = lowering::symbol_name(symbol);
+  if (!sizes.has(name)) {
+    sizes.declare(name);
+    BERTH_ASSIGN_OR_RETURN(const Extent of_model, range_of(input, axis, symbol, nullptr));
+    sizes.bound(name, of_model);
   }
-  BERTH_ASSIGN_OR_RETURN(const Extent extent, range_of(input, axis, symbol, given));
-  if (extent.lower == extent.upper) {
-    values_.emplace(symbol, Dim(extent.lower));
+  const Extent* extent = given(input, axis);
+  if (extent == nullptr) return Done{};
+  if (!extent->name.empty()) {
+    sizes.rename(name, extent->name);
     return Done{};
   }
-  BERTH_ASSIGN_OR_RETURN(const Dim dim, symbols_.input(lowering::symbol_name(symbol), extent.lower, extent.upper));
-  values_.emplace(symbol, dim);
+  BERTH_TRY(range_of(input, axis, symbol, extent));
+  const auto [said, fresh] = said_.emplace(symbol, *extent);
+  if (!fresh && (said->second.lower != extent->lower || said->second.upper != extent->upper)) {
+    return wrong_symbol(input.name, "--input-shape says " + text_of(*extent) + " for '" + symbol +
+                                        "', which another input has as " + text_of(said->second));
+  }
+  sizes.bound(name, *extent);
+  return Done{};
+}
+
+Failure SymbolTable::ask_for_bounds(const std::vector<SizedInput>& inputs, const lowering::NamedSizes& sizes) const {
+  std::string where;
+  for (const std::string& name : sizes.unbounded()) where += " --where " + name + "=1..512";
+  for (const SizedInput& input : inputs) {
+    for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
+      const std::string symbol = plain_symbol(input.meta->sizes[axis].expression);
+      if (symbol.empty() || sizes.known_as(lowering::symbol_name(symbol)) != sizes.unbounded()[0]) continue;
+      return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " ('" + symbol +
+                                          "') has no upper bound, so no memory can be planned; export with "
+                                          "torch.export.Dim(name, max=…), or pass" +
+                                          where + ", or --input-shape " + input.name + "=" +
+                                          shape_hint(*input.meta, axis));
+    }
+  }
+  return wrong_symbol("", sizes.unbounded()[0] + " has no upper bound; pass" + where);
+}
+
+// Sizes that are symbols by themselves.
+Status SymbolTable::bind_plain(const std::vector<SizedInput>& inputs, const ImportOptions& options) {
+  lowering::NamedSizes sizes(symbols_);
+  std::map<std::string, std::string> names;
+  for (const SizedInput& input : inputs) {
+    for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
+      const std::string symbol = plain_symbol(input.meta->sizes[axis].expression);
+      if (symbol.empty() || values_.count(symbol) != 0) continue;
+      BERTH_TRY(declare(input, axis, sizes));
+      names.emplace(symbol, lowering::symbol_name(symbol));
+    }
+  }
+  for (const std::string& text : options.where) BERTH_TRY(sizes.where(text));
+  BERTH_TRY(sizes.solve());
+  if (!sizes.unbounded().empty()) return ask_for_bounds(inputs, sizes);
+  for (const auto& [symbol, name] : names) values_.emplace(symbol, sizes.find(name));
   return Done{};
 }
 
@@ -160,6 +201,12 @@ Status SymbolTable::bind_affine(const SizedInput& input, size_t axis, const Exte
   Extent of_symbol;
   if (given != nullptr) of_symbol = {(given->lower - f.c) / f.a, (given->upper - f.c) / f.a};
   BERTH_ASSIGN_OR_RETURN(const Extent s, range_of(input, axis, open[0], given == nullptr ? nullptr : &of_symbol));
+  if (s.upper == kMaxExtent) {
+    return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " ('" + open[0] +
+                                        "') has no upper bound, so no memory can be planned; export with "
+                                        "torch.export.Dim(name, max=…), or pass --input-shape " +
+                                        input.name + "=" + shape_hint(*input.meta, axis));
+  }
   if (s.upper > kMaxExtent / f.a)
     return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " may be too large");
   if (s.lower == s.upper) {
@@ -197,7 +244,8 @@ Status SymbolTable::read_options(const std::vector<SizedInput>& inputs, const st
                                     std::to_string(rank));
     }
     if (input == inputs.end()) {
-      if (extents[0].lower != extents[0].upper) return wrong_symbol(name, "is a number; --input-shape can only fix it");
+      if (!extents[0].name.empty() || extents[0].lower != extents[0].upper)
+        return wrong_symbol(name, "is a number; --input-shape can only fix it");
       const std::string symbol = plain_symbol(number->second.expression);
       if (!symbol.empty()) values_.emplace(symbol, Dim(extents[0].lower));
     }
@@ -206,17 +254,19 @@ Status SymbolTable::read_options(const std::vector<SizedInput>& inputs, const st
   return Done{};
 }
 
-Status SymbolTable::bind_input(const SizedInput& input, bool plain) {
-  const auto extents = given_.find(input.name);
+Status SymbolTable::check_input(const SizedInput& input) const {
   for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
     const Size& size = input.meta->sizes[axis];
-    const Extent* given = extents == given_.end() ? nullptr : &extents->second[axis];
+    const Extent* extent = given(input, axis);
+    if (extent == nullptr || (!size.expression.empty() && !plain_symbol(size.expression).empty())) continue;
     if (!size.expression.empty()) {
-      if (plain_symbol(size.expression).empty() == plain) continue;
-      BERTH_TRY(plain ? bind_plain(input, axis, given) : bind_affine(input, axis, given));
-    } else if (given != nullptr && (given->lower != size.number || given->upper != size.number)) {
+      if (extent->name.empty()) continue;
+      return wrong_symbol(input.name, "dimension " + std::to_string(axis) + " cannot be called " + extent->name +
+                                          ", it is an expression of other sizes; give a range");
+    }
+    if (!extent->name.empty() || extent->lower != size.number || extent->upper != size.number) {
       return wrong_symbol(input.name,
-                          "--input-shape says " + text_of(*given) + " for dimension " + std::to_string(axis) +
+                          "--input-shape says " + text_of(*extent) + " for dimension " + std::to_string(axis) +
                               ", which the model has as " + std::to_string(size.number) +
                               "; it sets what a model leaves open: export the model with that shape, or with the "
                               "dimension open (torch.export's dynamic_shapes)");
@@ -228,12 +278,17 @@ Status SymbolTable::bind_input(const SizedInput& input, bool plain) {
 Status SymbolTable::bind_inputs(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
                                 const ImportOptions& options) {
   BERTH_TRY(read_options(inputs, numbers, options));
+  for (const SizedInput& input : inputs) BERTH_TRY(check_input(input));
   // Symbols by themselves before those in expressions; and what a user says about one input holds for the same symbol
   // of the others, so those with options go first.
-  for (const bool plain : {true, false}) {
-    for (const bool with_options : {true, false}) {
-      for (const SizedInput& input : inputs) {
-        if ((given_.count(input.name) != 0) == with_options) BERTH_TRY(bind_input(input, plain));
+  BERTH_TRY(bind_plain(inputs, options));
+  for (const bool with_options : {true, false}) {
+    for (const SizedInput& input : inputs) {
+      if ((given_.count(input.name) != 0) != with_options) continue;
+      for (size_t axis = 0; axis < input.meta->sizes.size(); ++axis) {
+        const std::string& expression = input.meta->sizes[axis].expression;
+        if (expression.empty() || !plain_symbol(expression).empty()) continue;
+        BERTH_TRY(bind_affine(input, axis, given(input, axis)));
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/import/lowering/extents.h"
+#include "compiler/import/lowering/named_sizes.h"
 #include "compiler/import/options.h"
 #include "compiler/import/pt2/schema.h"
 #include "compiler/ir/dim.h"
@@ -53,8 +54,11 @@ class SymbolTable {
  private:
   Status read_options(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
                       const ImportOptions& options);
-  Status bind_input(const SizedInput& input, bool plain);
-  Status bind_plain(const SizedInput& input, size_t axis, const lowering::Extent* given);
+  Status check_input(const SizedInput& input) const;
+  Status bind_plain(const std::vector<SizedInput>& inputs, const ImportOptions& options);
+  Status declare(const SizedInput& input, size_t axis, lowering::NamedSizes& sizes);
+  Failure ask_for_bounds(const std::vector<SizedInput>& inputs, const lowering::NamedSizes& sizes) const;
+  const lowering::Extent* given(const SizedInput& input, size_t axis) const;
   Status bind_affine(const SizedInput& input, size_t axis, const lowering::Extent* given);
   Expected<lowering::Extent> range_of(const SizedInput& input, size_t axis, const std::string& symbol,
                                       const lowering::Extent* given) const;
@@ -62,6 +66,7 @@ class SymbolTable {
   ir::Symbols& symbols_;
   std::map<std::string, Range> ranges_;
   std::map<std::string, std::vector<lowering::Extent>, std::less<>> given_;  // by input
+  std::map<std::string, lowering::Extent> said_;                             // by symbol, of --input-shape
   std::map<std::string, Dim, std::less<>> values_;                           // by symbol
   std::map<std::string, Dim, std::less<>> expressions_;  // sizes of inputs that are expressions, by their text
 };

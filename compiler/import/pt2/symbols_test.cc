@@ -97,6 +97,26 @@ TEST(SymbolsPt2, OpenSymbolsNeedABound) {
   EXPECT_TRUE(says(ir::print(*p.import(options)), "f32[4,3]"));
 }
 
+TEST(SymbolsPt2, SizesAreBoundedAndRelatedByName) {
+  TestProgram p;
+  p.symbol("s77", 0, nullptr);
+  p.symbol("s12", 2, 64);
+  p.input("x", {kS, "Symbol('s12', positive=True, integer=True)"});
+  p.output("x");
+  EXPECT_TRUE(says(failure_of(p.import()), "or pass --where s77=1..512"));
+  ImportOptions options;
+  options.where = {"s77=1..60", "s77%8==0", "s12<=s77"};
+  const auto module = p.import(options);
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_TRUE(says(ir::print(*module), "symbol s77 in [8, 56] step 8\nsymbol s12 in [2, 56]\nwhere s12 <= s77\n"));
+  options = {};
+  options.input_shapes = {{"x", "TxN"}};
+  options.where = {"T=8", "N<=T"};
+  EXPECT_TRUE(says(ir::print(*p.import(options)), "symbol N in [2, 8]"));
+  options.where = {"T=8", "N=1..4"};
+  EXPECT_TRUE(says(ir::print(*p.import(options)), "symbol N in [2, 4]"));  // the model's own range holds
+}
+
 TEST(SymbolsPt2, ContradictoryOptionsAreReported) {
   TestProgram p;
   p.symbol("s77", 2, 8);

@@ -93,8 +93,8 @@ Status add_named_data(const Source& source, ir::Module* module) {
 
 Expected<ir::Module> import(Span<const uint8_t> bytes, std::shared_ptr<const MappedFile> file, const std::string& path,
                             const ImportOptions& options) {
-  if (!options.input_shapes.empty()) {
-    return Failure{Error::kNotSupported, "--input-shape",
+  if (!options.input_shapes.empty() || !options.where.empty()) {
+    return Failure{Error::kNotSupported, options.where.empty() ? "--input-shape" : "--where",
                    "is for models whose inputs have no fixed shapes; a program says what its inputs may be"};
   }
   Source source;

@@ -7,20 +7,52 @@
 namespace berth::pte {
 
 // Methods that bound a size differently have symbols of their own.
-Expected<Dim> MethodImporter::input_symbol(const std::string& name, int64_t min, int64_t max) {
+Expected<Dim> MethodImporter::input_symbol(const std::string& name, int64_t min, int64_t max, int64_t step) {
   const ir::Symbol* known = module_.symbols.find(name);
-  const bool taken = known != nullptr && (known->min != min || known->max != max);
-  return module_.symbols.input(taken ? name + "_" + method_.name : name, min, max);
+  const bool taken = known != nullptr && (known->min != min || known->max != max || known->step != step);
+  return module_.symbols.input(taken ? name + "_" + method_.name : name, min, max, step);
+}
+
+// Those of which symbol `last` is the newest, so that later ones are computed with them. What another method says too is
+// there already.
+void MethodImporter::read_size_relations(int32_t last) {
+  using Kind = ir::SizeRelation::Kind;
+  const auto operand = [&](const fb::Operand* o) {
+    return o->symbol() < 0 ? Dim(o->constant()) : symbols_[o->symbol()];
+  };
+  for (uint32_t i = 0; i < format::length(meta_->size_relations()); ++i) {
+    const fb::SizeRelation& from = *meta_->size_relations()->Get(i);
+    const bool named = from.kind() == fb::SizeRelationKind::NAMED;
+    if (std::max(from.a()->symbol(), named ? -1 : from.b()->symbol()) != last) continue;
+    ir::SizeRelation relation;
+    relation.a = operand(from.a());
+    if (named) {
+      const std::string text = format::text(from.text());
+      relation.kind = Kind::kNamed;
+      relation.name = text.substr(0, text.find(" == "));
+      if (relation.name.empty() || module_.symbols.has_name(relation.name)) continue;
+    } else {
+      relation.kind = from.kind() == fb::SizeRelationKind::EQUAL ? Kind::kEqual : Kind::kAtMost;
+      relation.b = operand(from.b());
+    }
+    const auto same = [&](const ir::SizeRelation& r) {
+      return r.kind == relation.kind && r.name == relation.name && r.a == relation.a && r.b == relation.b;
+    };
+    const auto& known = module_.symbols.relations();
+    if (std::none_of(known.begin(), known.end(), same)) module_.symbols.assume(std::move(relation));
+  }
 }
 
 // The symbols of berth.meta as Dims of the module.
 Status MethodImporter::read_symbols() {
   if (meta_ == nullptr) return Done{};
   for (uint32_t i = 0; i < format::length(meta_->symbols()); ++i) {
+    if (i > 0) read_size_relations(static_cast<int32_t>(i) - 1);
     const fb::Symbol& symbol = *meta_->symbols()->Get(i);
     if (symbol.kind() == fb::SymbolKind::INPUT) {
       const std::string name = format::text(symbol.name());
-      BERTH_ASSIGN_OR_RETURN(const Dim dim, input_symbol(name, symbol.min(), symbol.max()));
+      BERTH_ASSIGN_OR_RETURN(const Dim dim,
+                             input_symbol(name, symbol.min(), symbol.max(), std::max<int64_t>(symbol.step(), 1)));
       symbols_.push_back(dim);
       continue;
     }
@@ -43,6 +75,7 @@ Status MethodImporter::read_symbols() {
       default: return invalid("berth.meta has a size of a kind that Berth does not know");
     }
   }
+  read_size_relations(static_cast<int32_t>(symbols_.size()) - 1);
   for (uint32_t i = 0; i < format::length(meta_->dimensions()); ++i) {
     const fb::SymbolicDimension& one = *meta_->dimensions()->Get(i);
     dimensions_[{one.value(), one.dimension()}] = one.symbol();
