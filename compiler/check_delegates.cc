@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/backend_facts.h"
@@ -68,7 +69,7 @@ Status check_kernel(const fb::ExecutionPlan& plan, const fb::KernelCall& call, c
   const ir::Operator* row = ir::find_out_variant(format::text(op.name()), format::text(op.overload()));
   if (row == nullptr || !row->is_device_copy()) {
     // What an operator on sizes reads is not a byte of the tensor.
-    if (std::strcmp(format::text(op.name()), "aten::sym_size") == 0) return Done{};
+    if (std::string_view(format::text(op.name())) == "aten::sym_size") return Done{};
     Device own;
     // Who makes a name of bytes looks at none of them: it is where the bytes are.
     if (format::names_bytes(format::text(op.name()))) {
