@@ -30,7 +30,8 @@ TEST(RealFiles, MinusOneIsAnOpenDimension) {
   ImportOptions options;
   options.input_shapes = {{"x", "1..8x2"}};
   EXPECT_EQ(numbers<float>(run_with(m, options, {floats({2, 2}, {1, -2, 3, -4})})), (Floats{1, 0, 3, 0}));
-  EXPECT_CONTAINS(m.import().error().text(), "is ?x2 in the model, which has no bounds for x_0; pass --where x_0=1..512");
+  EXPECT_CONTAINS(m.import().error().text(),
+                  "is ?x2 in the model, which has no bounds for x_0; pass --where x_0=1..512");
 }
 
 // Two sizes that are called "?" are not the same size.
