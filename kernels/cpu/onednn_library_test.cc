@@ -27,23 +27,29 @@ using testing::f32;
 using testing::kConv;
 using testing::Prepared;
 
-// 3 x 3 taps over 28 x 28 pixels of 64 channels, with bias: in one group work for kernels of our own, in eight for
-// oneDNN, for their eight channels leave most of a register empty.
+// 3 x 3 taps over 28 x 28 pixels of 64 channels, with bias: with the channels innermost it is work for kernels of our own,
+// and for oneDNN in images of one channel after the other.
 constexpr int32_t kChannels = 64;
 constexpr int32_t kPixels = 28;
-constexpr int kOurs = 1;
-constexpr int kTheirs = 8;
+enum Order { kOurs, kTheirs };
+std::vector<uint8_t> order_of(Order order) {
+  return order == kOurs ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{0, 1, 2, 3};
+}
 
-// How oneDNN 3.2 packs the weight of eight groups.
+// How oneDNN 3.2 packs the weight, and how it packed that of eight groups, which were its work once.
 constexpr const char* kPacking =
+    "onednn 3.2.0 avx512 [64,64,3,3] dims [64,64,3,3] from [576,9,3,1] strides [576,9,3,1] blocks [] of []";
+constexpr int kGroups = 8;
+constexpr const char* kPackingOfGroups =
     "onednn 3.2.0 avx512 [64,8,3,3] dims [8,8,8,3,3] from [576,72,9,3,1] strides [576,576,576,192,64] blocks [8,8] of "
     "[2,1]";
 
 struct Layer {
-  explicit Layer(int groups)
-      : groups(groups),
+  explicit Layer(Order image_order, int group_count = 1)
+      : order(image_order),
+        groups(group_count),
         input(DType::kF32, {1, kChannels, kPixels, kPixels}, numbers(kChannels * kPixels * kPixels, 7),
-              std::vector<uint8_t>{0, 2, 3, 1}),
+              order_of(order)),
         weight(f32({kChannels, kChannels / groups, 3, 3}, numbers(kChannels * (kChannels / groups) * 9, 5))),
         bias(f32({kChannels}, numbers(kChannels, 3))) {}
 
@@ -54,7 +60,7 @@ struct Layer {
     }
     return result;
   }
-  static Array result() { return Array(DType::kF32, {1, kChannels, kPixels, kPixels}, {}, {0, 2, 3, 1}); }
+  Array result() const { return Array(DType::kF32, {1, kChannels, kPixels, kPixels}, {}, order_of(order)); }
 
   std::vector<Arg> args(const Array& given, const char* packing, const Array& out) const {
     const std::vector<int64_t> one = {1, 1}, none = {0, 0};
@@ -96,6 +102,7 @@ struct Layer {
     ConvToPack conv;
     conv.in_channels = conv.out_channels = kChannels;
     conv.groups = groups;
+    conv.channels_last = order == kOurs;
     for (int i = 0; i < 2; ++i) {
       conv.in[i] = kPixels;
       conv.kernel[i] = 3;
@@ -106,6 +113,7 @@ struct Layer {
     return pack_conv(conv, weight.tensor().data<float>(), isa, packed);
   }
 
+  Order order;
   int groups;
   Array input, weight, bias;
 };
@@ -203,6 +211,7 @@ void expect_fallback(const char* name, const std::string& why) {
   const Layer theirs(kTheirs);
   EXPECT_NE(theirs.run(), "onednn");
   EXPECT_NE(theirs.run(kPacking, 2), "onednn");
+  EXPECT_NE(Layer(kOurs, kGroups).run(kPackingOfGroups, 2), "onednn");
   PackedWeight packed;
   if (theirs.pack_for("native", &packed)) {
     EXPECT_EQ(packed.text.rfind("berth ", 0), 0u) << packed.text;
@@ -241,6 +250,8 @@ TEST(OneDnnLibrary, RunsWhatWasPackedForIt) {
     ASSERT_TRUE(theirs.pack_for("native", &packed));
     EXPECT_EQ(theirs.run(packed.text.c_str()), theirs.run());
     EXPECT_EQ(theirs.run(kPacking), "onednn");
+    const Layer groups(kOurs, kGroups);
+    EXPECT_EQ(groups.run(kPackingOfGroups), groups.run());
   });
 }
 
