@@ -315,7 +315,7 @@ class Reader {
     const bool alone = context_.uses(value) == 1 && read_often_.count(value) == 0;
     Chain longer = *chain;
     Operand result;
-    if (alone ? read(*maker, after, &longer, &result) : read_bytes(*maker, &longer, &result)) {
+    if (alone ? read(*maker, after, &longer, &result) : read_bytes(*maker, after, &longer, &result)) {
       if (longer.fits()) {
         *chain = std::move(longer);
         return result;
@@ -326,10 +326,11 @@ class Reader {
 
   // Of bytes that are made numbers for several readers, each reads the bytes: they are a quarter of what the numbers
   // are. They are an input for each, whatever makes them.
-  bool read_bytes(const Node& maker, Chain* chain, Operand* result) const {
+  bool read_bytes(const Node& maker, size_t after, Chain* chain, Operand* result) const {
     Chain own;
     if (!bytes_ || !maker.is(OpId::fused_elementwise_out) || own_steps(maker) > kDequantising) return false;
-    if (!Reader(context_, bytes_, read_often_, true).read(maker, 0, &own, result)) return false;
+    // Within a chain that is read for bytes alone, what comes after counts too, so that nothing is read to its beginning.
+    if (!Reader(context_, bytes_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result)) return false;
     if (!only_dequantises(own)) return false;
     ++chain->nodes;
     chain->read_often.push_back(own.inputs[0]);

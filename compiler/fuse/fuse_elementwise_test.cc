@@ -25,15 +25,7 @@ TEST(FuseElementwise, ChainsAreOneLoopUnlessTheyAreTooLong) {
   EXPECT_EQ(all.operators(), "berth::elementwise berth::elementwise") << all.text;
 }
 
-// A step looks no further back than one loop is long: where each read all that is before it, a chain of 40 000 took
-// 24 s, and a stack as deep as the chain, which is what shows here.
-TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
-  constexpr int kSteps = 64'000;
-  std::string text = "method forward(%v0: f32[4]) {\n";
-  for (int i = 0; i < kSteps; ++i) {
-    text += "%v" + std::to_string(i + 1) + ": f32[4] = aten::tanh(%v" + std::to_string(i) + ")\n";
-  }
-  ir::Module module = passes::parsed(text + "return %v" + std::to_string(kSteps) + "\n}\n");
+void fuse_on_a_small_stack(ir::Module& module) {
   delegate_all(module);
   pthread_attr_t small;
   pthread_attr_init(&small);
@@ -46,6 +38,18 @@ TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
   ASSERT_EQ(pthread_create(&thread, &small, fuse, &module), 0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&small);
+}
+
+// A step looks no further back than one loop is long: where each read all that is before it, a chain of 40 000 took
+// 24 s, and a stack as deep as the chain, which is what shows here.
+TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
+  constexpr int kSteps = 64'000;
+  std::string text = "method forward(%v0: f32[4]) {\n";
+  for (int i = 0; i < kSteps; ++i) {
+    text += "%v" + std::to_string(i + 1) + ": f32[4] = aten::tanh(%v" + std::to_string(i) + ")\n";
+  }
+  ir::Module module = passes::parsed(text + "return %v" + std::to_string(kSteps) + "\n}\n");
+  fuse_on_a_small_stack(module);
   int loops = 0;
   ir::for_each_graph(module.methods[0], module.methods[0].body, [&](const ir::Graph& graph) {
     for (const ir::NodeId id : graph.nodes) loops += module.methods[0].node(id).is(ir::OpId::fused_elementwise_out);
@@ -72,6 +76,21 @@ TEST(FuseElementwise, SumsOfWhatTwoReadTakeLinearTime) {
   });
   // The last but one has one reader alone.
   EXPECT_EQ(loops, kSums - 1);
+}
+
+// One step each, which the next reads and the caller too.
+TEST(FuseElementwise, SumsWithBytesThatAreResultsTooAreNotReadToTheFirst) {
+  constexpr int kSums = 4000;
+  std::string text = "method forward(%v0: f32[4], %b: u8[4]) {\n";
+  std::string results;
+  for (int i = 1; i <= kSums; ++i) {
+    const std::string at = std::to_string(i), before = std::to_string(i - 1);
+    text += "%c" + at + ": f32[4] = dim_order_ops::_to_dim_order_copy(%b, false, none, f32)\n";
+    text += "%v" + at + ": f32[4] = aten::add.Tensor(%v" + before + ", %c" + at + ", 1)\n";
+    results += (i == 1 ? "%v" : ", %v") + at;
+  }
+  ir::Module module = passes::parsed(text + "return " + results + "\n}\n");
+  fuse_on_a_small_stack(module);
 }
 
 // %to: bytes of %from, scale 0.25 and zero point 7.
