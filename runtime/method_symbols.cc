@@ -1,8 +1,10 @@
 // Checks the symbolic dimensions of inputs against what the compiler recorded (fb::Symbol, fb::SymbolicDimension).
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/math.h"
+#include "format/tensor_facts.h"
 #include "runtime/log.h"
 #include "runtime/method_data.h"
 
@@ -91,11 +93,28 @@ const char* reason_of(const MethodData& data, int32_t symbol) {
   return format::text(symbol_at(data, symbol)->name());
 }
 
+// Those beside open ones, which the program was made for.
+Error check_fixed_sizes(MethodData& data, size_t index, uint32_t open, Span<const int32_t> sizes,
+                        bool unknown_is_good) {
+  const fb::Tensor* planned = format::tensor_at(*data.plan, static_cast<int64_t>(data.inputs[index].value));
+  if (planned == nullptr || length(planned->sizes()) != sizes.size()) return Error::kOk;
+  for (uint32_t axis = 0; axis < sizes.size(); ++axis) {
+    const int32_t fixed = planned->sizes()->Get(axis);
+    if ((open >> axis & 1) != 0 || sizes[axis] == fixed || (sizes[axis] == -1 && unknown_is_good)) continue;
+    char expected[64];
+    std::snprintf(expected, sizeof(expected), "is %d in the program", fixed);
+    return fail_dimension(data, index, static_cast<int>(axis), sizes[axis], expected);
+  }
+  return Error::kOk;
+}
+
 }  // namespace
 
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good) {
   if (data.counts.symbols == 0) return Error::kOk;
-  return for_each_dimension(data, index, [&](int axis, int32_t symbol_index) {
+  uint32_t open = 0;  // a bit an axis
+  BERTH_RETURN_IF_ERROR(for_each_dimension(data, index, [&](int axis, int32_t symbol_index) {
+    open |= uint32_t{1} << axis;
     const fb::Symbol& symbol = *symbol_at(data, symbol_index);
     const int64_t size = sizes[axis];
     if (size == -1 && unknown_is_good) return Error::kOk;
@@ -110,7 +129,8 @@ Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> si
                   format::text(symbol.name()), format::text(symbol.name()), static_cast<long long>(symbol.step()),
                   static_cast<long long>(floor_mod(symbol.min(), symbol.step())));
     return fail_dimension(data, index, axis, size, expected);
-  });
+  }));
+  return open == 0 ? Error::kOk : check_fixed_sizes(data, index, open, sizes, unknown_is_good);
 }
 
 namespace {
@@ -196,7 +216,13 @@ Error check_relations(MethodData& data, size_t input) {
     if (relation.kind() == fb::SizeRelationKind::NAMED) continue;
     const int64_t a = operand(data, relation.a(), data.counts.symbols);
     const int64_t b = operand(data, relation.b(), data.counts.symbols);
-    if (a == kUnknown || b == kUnknown) continue;
+    if (a == kUnknown || b == kUnknown) {
+      // Of known sizes nothing is unknown but what is larger than numbers are.
+      const auto is_unknown = [&](int32_t symbol) { return data.symbols[symbol] == kUnknown; };
+      const auto* symbols = relation.symbols();
+      if (length(symbols) == 0 || std::any_of(symbols->begin(), symbols->end(), is_unknown)) continue;
+      return fail_relation(data, relation, input);
+    }
     if (relation.kind() == fb::SizeRelationKind::EQUAL ? a != b : a > b) return fail_relation(data, relation, input);
   }
   return Error::kOk;

@@ -129,6 +129,45 @@ TEST(MethodSymbols, RelationsAreCheckedWithTheirNameAndTheSizes) {
                "the size of dimension 0 (longer == (n + 2)) is 4 according to the other inputs, found 5");
 }
 
+TEST(MethodSymbols, AFixedSizeBesideAnOpenOneIsRefusedThoughItFits) {
+  Ready r = ready(symbolic());
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  EXPECT_EQ(set_floats(*r.method, 0, std::vector<float>(10), {2, 5}), Error::kInvalidArgument);
+  EXPECT_STREQ(r.method->last_report().message, "the size of dimension 1 is 4 in the program, found 5");
+  EXPECT_EQ(set_floats(*r.method, 0, std::vector<float>(6), {2, 3}), Error::kInvalidArgument);
+  EXPECT_EQ(run(*r.method, 2, 2, 4), Error::kOk);
+}
+
+TEST(MethodSymbols, ARelationOfMoreThanNumbersHoldIsNotFulfilled) {
+  SymbolDesc longer;
+  longer.kind = fb::SymbolKind::ADD;
+  longer.min = 4;
+  longer.max = 10;
+  longer.a = fb::Operand(0, 0);
+  longer.b = fb::Operand(2, -1);
+  Ready r = ready(symbolic(&longer, [](MethodMetaDesc& meta) {
+    SymbolDesc large;
+    large.kind = fb::SymbolKind::MUL;
+    large.min = 0;
+    large.max = INT64_MAX;
+    large.a = fb::Operand(0, 0);
+    large.b = fb::Operand(int64_t{1} << 61, -1);
+    meta.symbols.push_back(large);
+    format::SizeRelationDesc most;
+    most.kind = fb::SizeRelationKind::AT_MOST;
+    most.a = fb::Operand(0, 2);
+    most.b = fb::Operand(int64_t{1} << 62, -1);
+    most.text = "large";
+    most.symbols = {0};
+    meta.size_relations = {most};
+  }));
+  ASSERT_EQ(r.error, Error::kOk) << r.report.message;
+  EXPECT_EQ(run(*r.method, 2, 2, 4), Error::kOk) << r.method->last_report().message;
+  EXPECT_EQ(run(*r.method, 3, 3, 5), Error::kInvalidArgument);
+  EXPECT_EQ(run(*r.method, 8, 8, 10), Error::kInvalidArgument);  // 2^64
+  EXPECT_STREQ(r.method->last_report().message, "the sizes must be such that large, found n = 8");
+}
+
 TEST(MethodSymbols, RelationsOfSymbolsThatThereAreNotAreRefused) {
   const auto damaged = [](const std::function<void(MethodMetaDesc&)>& change) {
     return ready(symbolic(nullptr, change)).error;

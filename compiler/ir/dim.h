@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -99,6 +100,8 @@ class Symbols {
   /// Whether an input symbol or a named size is called so.
   bool has_name(std::string_view name) const;
   const std::vector<SizeRelation>& relations() const { return relations_; }
+  /// The texts of the relations that mention the input `id`.
+  std::set<std::string> relations_about(SymbolId id) const;
   /// Whether a <= b follows from ranges and relations.
   bool is_at_most(Dim a, Dim b) const;
 
@@ -140,6 +143,7 @@ class Symbols {
   std::map<std::string, SymbolId, std::less<>> inputs_;  // by name
   std::map<Key, SymbolId> computed_;                     // by kind and operands
   std::vector<SizeRelation> relations_;
+  int64_t narrowed_ = 0;  // sums, by assume()
 };
 
 }  // namespace berth::ir

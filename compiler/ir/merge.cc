@@ -1,5 +1,6 @@
 #include "compiler/ir/merge.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
@@ -43,9 +44,12 @@ class SymbolMerger {
     for (const Symbol& symbol : all()) {
       if (symbol.kind == SymbolKind::kInput) own_.insert(symbol.name);
     }
+    for (const SymbolId id : into_.ids()) {
+      if (into_[id].kind == SymbolKind::kInput) relations_there_[into_[id].name] = into_.relations_about(id);
+    }
     assume(SymbolId());
     for (const SymbolId id : from_.ids()) {
-      dims_.push_back(moved(from_[id]));
+      dims_.push_back(moved(id));
       assume(id);
     }
   }
@@ -74,17 +78,23 @@ class SymbolMerger {
       for (int suffix = 2; relation.kind == SizeRelation::Kind::kNamed && into_.has_name(relation.name); ++suffix) {
         relation.name = wish + "_" + std::to_string(suffix);
       }
-      into_.assume(std::move(relation));
+      const auto same = [&](const SizeRelation& known) {
+        return known.kind == relation.kind && known.name == relation.name && known.a == relation.a &&
+               known.b == relation.b;
+      };
+      const std::vector<SizeRelation>& known = into_.relations();
+      if (std::none_of(known.begin(), known.end(), same)) into_.assume(std::move(relation));
     }
   }
 
-  Dim moved(const Symbol& symbol) {
+  Dim moved(SymbolId id) {
+    const Symbol& symbol = from_[id];
     Dim a = symbol.a;
     Dim b = symbol.b;
     move(a);
     move(b);
     switch (symbol.kind) {
-      case SymbolKind::kInput: return input(symbol);
+      case SymbolKind::kInput: return input(symbol, from_.relations_about(id));
       case SymbolKind::kAdd: return into_.add(a, b);
       case SymbolKind::kMul: return into_.mul(a, b);
       case SymbolKind::kFloorDiv: return into_.floor_div(a, b);
@@ -95,13 +105,13 @@ class SymbolMerger {
     return Dim();
   }
 
-  /// Two symbols of `from` never become one.
-  Dim input(const Symbol& symbol) {
+  /// Two symbols of `from` never become one, nor do symbols of which different relations hold.
+  Dim input(const Symbol& symbol, const std::set<std::string>& relations) {
     std::string name = symbol.name;
     for (int suffix = 2;; ++suffix) {
       const Symbol* known = into_.find(name);
-      const bool fits =
-          known == nullptr || (known->min == symbol.min && known->max == symbol.max && known->step == symbol.step);
+      const bool fits = known == nullptr || (known->min == symbol.min && known->max == symbol.max &&
+                                             known->step == symbol.step && relations_there_[name] == relations);
       if (fits && (name == symbol.name || own_.count(name) == 0) && used_.insert(name).second) break;
       name = symbol.name + "_" + std::to_string(suffix);
     }
@@ -110,8 +120,9 @@ class SymbolMerger {
 
   const Symbols& from_;
   Symbols& into_;
-  std::set<std::string> own_;   // names of its inputs
-  std::set<std::string> used_;  // names that they have now
+  std::set<std::string> own_;                                     // names of its inputs
+  std::set<std::string> used_;                                    // names that they have now
+  std::map<std::string, std::set<std::string>> relations_there_;  // about inputs of `into`, before
   IdVector<SymbolId, Dim> dims_;
 };
 

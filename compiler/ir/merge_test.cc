@@ -91,6 +91,25 @@ TEST(Merge, ASymbolOfAnotherRangeGetsAnotherName) {
   expect_text(merged({four + "a" + scale, four + "b" + scale}), four + "a" + scale + "method b" + scale);
 }
 
+// As --where may say of one method alone.
+TEST(Merge, SizesOfWhichOtherRelationsHoldStayApart) {
+  const std::string sizes = "symbol n in [0, 8]\nsymbol p in [0, 8]\n";
+  const std::string where = "where (n + p) <= 8\n";
+  const std::string body = "(%x: f32[n,p]) {\n  %y: f32[n,p] = aten::exp(%x)\n  return %y\n}\n";
+  const auto names = [](const Module& module) {
+    std::string all;
+    for (const SymbolId id : module.symbols.ids()) all += module.symbols[id].name + " ";
+    return all;
+  };
+  auto apart = merged({sizes + where + "method a" + body, sizes + "method b" + body});
+  ASSERT_TRUE(apart.ok()) << apart.error().text();
+  EXPECT_NE(names(*apart).find("n_2"), std::string::npos) << names(*apart);
+  auto same = merged({sizes + where + "method a" + body, sizes + where + "method b" + body});
+  ASSERT_TRUE(same.ok()) << same.error().text();
+  EXPECT_EQ(names(*same).find("n_2"), std::string::npos) << names(*same);
+  EXPECT_EQ(same->symbols.relations().size(), 1u);
+}
+
 TEST(Merge, StatesOfOneNameAreSharedOnlyWhereItIsAsked) {
   const auto counts = [](const std::string& method, const std::string& type, const std::string& start) {
     return "state @s: " + type + start + "\nmethod " + method + "() {\n  %s: " + type +

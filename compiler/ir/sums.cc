@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMostTerms = 16;
 constexpr int kMostMentioned = 64;  // what a sum may mention: longer expressions stay as they are
 constexpr size_t kMostRelations = 16;
+constexpr int kMostTries = 256;          // of relations, for one bound
+constexpr int64_t kMostNarrowed = 1024;  // sums that new relations narrow, in all
 
 // A number and symbols times numbers, all over one denominator.
 struct ScaledSum {
@@ -54,8 +56,8 @@ __int128 least_of(const Symbols& symbols, const ScaledSum& sum) {
 }
 
 // A relation says that b - a is not negative, so that a sum without some of these is below the sum: so many of them as
-// take one of its symbols away, for each that it has.
-__int128 least_with(const Symbols& symbols, const ScaledSum& sum, int relations) {
+// take one of its symbols away, for each that it has. Each bound on the way is one, so it may end when `*tries` are used up.
+__int128 least_with(const Symbols& symbols, const ScaledSum& sum, int relations, int* tries) {
   __int128 least = least_of(symbols, sum);
   if (relations == 0) return least;
   const std::vector<SizeRelation>& all = symbols.relations();
@@ -70,12 +72,13 @@ __int128 least_with(const Symbols& symbols, const ScaledSum& sum, int relations)
       for (const auto& [id, factor] : rest.factors) {
         const auto found = sum.factors.find(id);
         if (factor == 0 || found == sum.factors.end() || found->second % factor != 0) continue;
+        if (--*tries < 0) return least;
         const __int128 times = found->second / factor;
         ScaledSum without = sum;
         if (times <= 0 || !collect(symbols, greater, -times, without) || !collect(symbols, lesser, times, without)) {
           continue;
         }
-        least = std::max(least, least_with(symbols, without, relations - 1));
+        least = std::max(least, least_with(symbols, without, relations - 1, tries));
       }
     }
   }
@@ -228,7 +231,8 @@ std::optional<int64_t> Symbols::least_sum(Dim a, int sign_of_a, Dim b, int sign_
   ScaledSum sum;
   if (terms(a) + terms(b) > kMostOfBoth) return {};
   if (!collect(*this, a, sign_of_a * kCommon, sum) || !collect(*this, b, sign_of_b * kCommon, sum)) return {};
-  const __int128 least = least_with(*this, sum, relations_.empty() ? 0 : kMostRelationsAtOnce);
+  int tries = kMostTries;
+  const __int128 least = least_with(*this, sum, relations_.empty() ? 0 : kMostRelationsAtOnce, &tries);
   return saturate(least > 0 ? (least + kCommon - 1) / kCommon : -(-least / kCommon));
 }
 
@@ -246,16 +250,36 @@ bool Symbols::has_name(std::string_view name) const {
   return find(name) != nullptr || std::any_of(relations_.begin(), relations_.end(), is_so_called);
 }
 
+std::set<std::string> Symbols::relations_about(SymbolId id) const {
+  std::set<std::string> texts;
+  for (const SizeRelation& relation : relations_) {
+    std::vector<Dim> open = {relation.a, relation.b};
+    std::set<SymbolId> seen;
+    while (!open.empty()) {
+      const Dim dim = open.back();
+      open.pop_back();
+      if (dim.is_constant() || !seen.insert(dim.symbol).second) continue;
+      const Symbol& symbol = symbols_[dim.symbol];
+      if (symbol.kind == SymbolKind::kInput) continue;
+      open.push_back(symbol.a);
+      open.push_back(symbol.b);
+    }
+    if (seen.count(id) != 0) texts.insert(text(relation));
+  }
+  return texts;
+}
+
 void Symbols::assume(SizeRelation relation) {
   relations_.push_back(std::move(relation));
   const SizeRelation& last = relations_.back();
-  if (last.kind == SizeRelation::Kind::kNamed) return;
+  if (last.kind == SizeRelation::Kind::kNamed || relations_.size() > kMostRelations) return;
   const auto narrow = [&](Symbol& symbol, int64_t least, int64_t most) {
     symbol.min = std::max(symbol.min, std::min(least, symbol.max));
     symbol.max = std::min(symbol.max, std::max(most, symbol.min));
   };
   for (Symbol& symbol : symbols_) {
     if (symbol.kind != SymbolKind::kAdd) continue;
+    if (++narrowed_ > kMostNarrowed) return;
     const auto least = least_sum(symbol.a, 1, symbol.b, 1);
     const auto most = least_sum(symbol.a, -1, symbol.b, -1);
     if (least && most) narrow(symbol, *least, -*most);

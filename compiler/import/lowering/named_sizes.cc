@@ -216,20 +216,25 @@ Status NamedSizes::eliminate(Wish& wish) {
     return sum.number == 0 ? Status(Done{}) : Status(impossible(wish.place));
   }
   if (!best) return Done{};
+  // What could not be put in its place, where numbers grow too large, is only checked.
+  const auto is_best = [&](const Solved& s) { return s.name == names_.at(*best); };
+  if (std::any_of(solved_.begin(), solved_.end(), is_best)) return Done{};
   Solved solved;
   solved.name = names_.at(*best);
   solved.place = wish.place;
   Linear rest = sum;
   rest.factors.erase(*best);
   if (!add_to(solved.is, rest, sum.factors.at(*best) == 1 ? -1 : 1)) return Done{};
-  for (Solved& earlier : solved_) {
+  std::vector<Solved> all = solved_;
+  for (Solved& earlier : all) {
     const auto term = earlier.is.factors.find(*best);
     if (term == earlier.is.factors.end()) continue;
     const int64_t times = term->second;
     earlier.is.factors.erase(term);
     if (!add_to(earlier.is, solved.is, times)) return Done{};
   }
-  solved_.push_back(std::move(solved));
+  all.push_back(std::move(solved));
+  solved_ = std::move(all);
   wish.absorbed = true;
   return Done{};
 }

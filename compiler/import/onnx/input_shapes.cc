@@ -15,12 +15,6 @@ using lowering::kMaxExtent;
 using lowering::parse_extents;
 using lowering::symbol_name;
 
-// What its symbol is called.
-std::string size_name(const ValueInfo& input, size_t i) {
-  const std::string_view symbol = i < input.shape.size() ? input.shape[i].symbol : std::string_view();
-  return symbol.empty() ? symbol_name(std::string(input.name) + "_" + std::to_string(i)) : symbol_name(symbol);
-}
-
 /// The shape that the model gives, with '?' or the symbol's name where it gives none.
 std::string model_shape(const ValueInfo& input) {
   std::string text;
@@ -136,10 +130,37 @@ class InputTypes {
 
   static bool is_open(const ValueInfo& input, size_t i) { return i >= input.shape.size() || !input.shape[i].has_value; }
 
+  // What the model calls a size: its text, or the place of one that has none.
+  static std::string key_of(const ValueInfo& input, size_t i) {
+    const std::string_view text = i < input.shape.size() ? input.shape[i].symbol : std::string_view();
+    return text.empty() ? std::string(input.name) + "_" + std::to_string(i) : std::string(text);
+  }
+
+  // What its symbol is called. "N+1" and "N-1" differ in what a name does not have.
+  const std::string& size_name(const ValueInfo& input, size_t i) const { return names_.at(key_of(input, i)); }
+
   void declare(const ValueInfo& input) {
     for (size_t i = 0; i < rank_of(input); ++i) {
-      if (is_open(input, i)) sizes_.declare(size_name(input, i));
+      if (!is_open(input, i) || names_.count(key_of(input, i)) != 0) continue;
+      const std::string wish = symbol_name(key_of(input, i));
+      std::string name = wish;
+      for (int suffix = 2; sizes_.has(name); ++suffix) name = wish + "_" + std::to_string(suffix);
+      names_.emplace(key_of(input, i), name);
+      sizes_.declare(name);
     }
+  }
+
+  // Names are given one after the other: one that the model has stays with its size.
+  Status rename(const ValueInfo& input, const std::string& name, const std::string& now) {
+    if (name == now) return Done{};
+    if (renamed_.count(now) != 0 || new_names_.count(name) != 0) {
+      return wrong(input.name, "--input-shape gives the name " + (renamed_.count(now) != 0 ? now : name) +
+                                   " to one size and another name to the size that the model calls so; use a new name");
+    }
+    renamed_.insert(name);
+    new_names_.insert(now);
+    sizes_.rename(name, now);
+    return Done{};
   }
 
   Status bind_symbols(const ValueInfo& input) {
@@ -150,7 +171,7 @@ class InputTypes {
       const Extent& extent = given->second[i];
       const std::string name = size_name(input, i);
       if (!extent.name.empty()) {
-        sizes_.rename(name, extent.name);
+        BERTH_TRY(rename(input, name, extent.name));
         continue;
       }
       const auto [bound, fresh] = bound_.emplace(name, extent);
@@ -167,8 +188,9 @@ class InputTypes {
   // Exporters call a size "past + 1" where they know it to be that.
   void take_expressions(const ValueInfo& input) {
     for (size_t i = 0; i < input.shape.size(); ++i) {
+      if (!is_open(input, i)) continue;
       const std::string name = size_name(input, i);
-      const bool known = !is_open(input, i) || bound_.count(name) != 0 || sizes_.known_as(name) != name;
+      const bool known = bound_.count(name) != 0 || sizes_.known_as(name) != name;
       if (!known && expressions_.insert(name).second) sizes_.where_model_says(name, std::string(input.shape[i].symbol));
     }
   }
@@ -210,6 +232,8 @@ class InputTypes {
   ir::Symbols& symbols_;
   std::map<std::string, std::vector<Extent>, std::less<>> given_;
   std::map<std::string, Extent> bound_;
+  std::map<std::string, std::string> names_;   // of sizes, by what the model calls them
+  std::set<std::string> renamed_, new_names_;  // by --input-shape
   std::set<std::string> expressions_;
 };
 

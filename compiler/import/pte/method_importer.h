@@ -215,7 +215,9 @@ class MethodImporter {
   Expected<ir::TensorType> input_type(int position, Slot slot);
   Expected<ir::TensorType> held(ir::TensorType type, Slot slot) const;
   Expected<Dim> input_size(int position, Slot slot, int dimension);
-  Expected<Dim> input_symbol(const std::string& name, int64_t min, int64_t max, int64_t step = 1);
+  Expected<Dim> input_symbol(const std::string& name, int64_t min, int64_t max, int64_t step = 1,
+                             const std::set<std::string>& relations = {});
+  std::set<std::string> relations_about(int32_t index) const;
   void read_size_relations(int32_t last);
   Status read_symbols();
   Status bound_by_file(Slot slot, ValueId value);

@@ -6,10 +6,13 @@
 
 namespace berth::pte {
 
-// Methods that bound a size differently have symbols of their own.
-Expected<Dim> MethodImporter::input_symbol(const std::string& name, int64_t min, int64_t max, int64_t step) {
-  const ir::Symbol* known = module_.symbols.find(name);
-  const bool taken = known != nullptr && (known->min != min || known->max != max || known->step != step);
+// Methods that bound a size differently, or of which other relations hold, have symbols of their own.
+Expected<Dim> MethodImporter::input_symbol(const std::string& name, int64_t min, int64_t max, int64_t step,
+                                           const std::set<std::string>& relations) {
+  ir::SymbolId id;
+  const ir::Symbol* known = module_.symbols.find(name, &id);
+  const bool taken = known != nullptr && (known->min != min || known->max != max || known->step != step ||
+                                          module_.symbols.relations_about(id) != relations);
   return module_.symbols.input(taken ? name + "_" + method_.name : name, min, max, step);
 }
 
@@ -43,6 +46,18 @@ void MethodImporter::read_size_relations(int32_t last) {
   }
 }
 
+// The texts of the file's relations that mention the input symbol `index`.
+std::set<std::string> MethodImporter::relations_about(int32_t index) const {
+  std::set<std::string> texts;
+  for (uint32_t i = 0; i < format::length(meta_->size_relations()); ++i) {
+    const fb::SizeRelation& relation = *meta_->size_relations()->Get(i);
+    const auto* symbols = relation.symbols();
+    const bool mentions = symbols != nullptr && std::find(symbols->begin(), symbols->end(), index) != symbols->end();
+    if (mentions) texts.insert(format::text(relation.text()));
+  }
+  return texts;
+}
+
 // The symbols of berth.meta as Dims of the module.
 Status MethodImporter::read_symbols() {
   if (meta_ == nullptr) return Done{};
@@ -52,7 +67,8 @@ Status MethodImporter::read_symbols() {
     if (symbol.kind() == fb::SymbolKind::INPUT) {
       const std::string name = format::text(symbol.name());
       BERTH_ASSIGN_OR_RETURN(const Dim dim,
-                             input_symbol(name, symbol.min(), symbol.max(), std::max<int64_t>(symbol.step(), 1)));
+                             input_symbol(name, symbol.min(), symbol.max(), std::max<int64_t>(symbol.step(), 1),
+                                          relations_about(static_cast<int32_t>(i))));
       symbols_.push_back(dim);
       continue;
     }
