@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
+#include <memory>
 #include <optional>
+#include <system_error>
 
+#include "base/mapped_file.h"
 #include "base/output_file.h"
 #include "runtime/log.h"
 
@@ -39,12 +42,12 @@ bool is_of_driver(const VkPipelineCacheHeaderVersionOne& header, const VkPhysica
   return std::memcmp(header.pipelineCacheUUID, device.pipelineCacheUUID, VK_UUID_SIZE) == 0;
 }
 
-bool is_ours(const PipelineBytes& file) {
+bool is_ours(Span<const uint8_t> file) {
   return file.size() >= sizeof kMagic && std::memcmp(file.data(), kMagic, sizeof kMagic) == 0;
 }
 
 // The parts of a file of ours; nothing when it is not a whole one.
-std::optional<std::vector<PipelineBytes>> parts_of(const PipelineBytes& file) {
+std::optional<std::vector<PipelineBytes>> parts_of(Span<const uint8_t> file) {
   std::vector<PipelineBytes> parts;
   uint64_t at = sizeof kMagic;
   while (at < file.size()) {
@@ -61,31 +64,29 @@ std::optional<std::vector<PipelineBytes>> parts_of(const PipelineBytes& file) {
   return parts;
 }
 
-// False when there is none, or, with a line in the log, when it cannot be read.
-bool read_file(const std::string& path, PipelineBytes* bytes) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return false;
-  const auto size = static_cast<std::streamoff>(file.tellg());
-  if (size >= 0 && static_cast<uint64_t>(size) <= kMostBytes) {
-    bytes->resize(static_cast<uint64_t>(size));
-    file.seekg(0);
-    if (file.read(reinterpret_cast<char*>(bytes->data()), size)) return true;
-  }
-  log_message(LogLevel::kWarning, "vulkan: %s cannot be read, so kernels are compiled anew", path.c_str());
-  return false;
-}
-
-// `*foreign`: the file is of another kind. With a line in the log for a file that is ignored, where `says`.
+// `*foreign`: the file is of another kind, or cannot be known to be of this one. With a line in the log for a file that is
+// ignored, where `says`.
 std::vector<PipelineBytes> read_parts(const std::string& path, bool says, bool* foreign) {
-  PipelineBytes file;
+  std::error_code unknown;
   *foreign = false;
-  if (!read_file(path, &file) || file.empty()) return {};
-  *foreign = !is_ours(file);
+  if (std::filesystem::symlink_status(path, unknown).type() == std::filesystem::file_type::not_found) return {};
+  const Expected<std::shared_ptr<const MappedFile>> file = MappedFile::open(path);
+  const Span<const uint8_t> bytes = file.ok() ? (*file)->bytes() : Span<const uint8_t>();
+  if (file.ok() && bytes.empty()) return {};
   std::optional<std::vector<PipelineBytes>> parts;
-  if (!*foreign) parts = parts_of(file);
+  std::string what = "damaged";
+  if (!file.ok()) {
+    what = file.error().message;
+  } else if (!is_ours(bytes)) {
+    what = "not a file of compiled kernels";
+  } else if (bytes.size() > kMostBytes) {
+    what = "larger than such files are";
+  } else {
+    parts = parts_of(bytes);
+  }
+  *foreign = what != "damaged";
   if (parts) return *std::move(parts);
-  const char* const what = *foreign ? "not a file of compiled kernels" : "damaged";
-  if (says) log_message(LogLevel::kWarning, "vulkan: %s is %s and is ignored", path.c_str(), what);
+  if (says) log_message(LogLevel::kWarning, "vulkan: %s: %s; it is ignored", path.c_str(), what.c_str());
   return {};
 }
 

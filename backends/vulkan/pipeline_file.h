@@ -16,11 +16,11 @@ namespace berth::vulkan {
 using PipelineBytes = std::vector<uint8_t>;
 
 /// What the file at `path` has for a device with its present driver; empty without a file, and, with a line in the log, for
-/// a file that is damaged, of another kind, or without kernels of this device.
+/// a file that is damaged, of another kind, not readable, or without kernels of this device.
 PipelineBytes read_pipelines(const std::string& path, const VkPhysicalDeviceProperties& device);
 
 /// Replaces what the file has for the device, of any driver; what it has for other devices stays. A damaged file is
-/// replaced, one of another kind is not touched. The file is there whole or as it was before. A failure is logged.
+/// replaced; one of another kind, or that cannot be read, is not touched. The file is there whole or as it was before. A failure is logged.
 void write_pipelines(const std::string& path, const VkPhysicalDeviceProperties& device, Span<const uint8_t> bytes);
 
 }  // namespace berth::vulkan

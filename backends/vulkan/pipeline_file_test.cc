@@ -3,12 +3,15 @@
 #include "backends/vulkan/pipeline_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 namespace berth::vulkan {
 namespace {
@@ -101,6 +104,20 @@ TEST_F(PipelineFile, ThatCannotBeWrittenIsNoError) {
   write_pipelines(nowhere, one_, kernels_of(one_, 20));
   EXPECT_TRUE(read_pipelines(nowhere, one_).empty());
   EXPECT_TRUE(read_pipelines(::testing::TempDir(), one_).empty()) << "a folder";
+}
+
+// A pipe without a writer would be waited for, for ever.
+TEST_F(PipelineFile, WhatIsNotARegularFileIsNeitherReadNorReplaced) {
+  const std::string path = ::testing::TempDir() + "/pipe." + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const VkPhysicalDeviceProperties device = device_of(1, 2, 3);
+  EXPECT_TRUE(read_pipelines(path, device).empty());
+  const std::vector<uint8_t> bytes(64, 7);
+  write_pipelines(path, device, bytes);
+  struct stat status = {};
+  ASSERT_EQ(::lstat(path.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISFIFO(status.st_mode));
+  std::remove(path.c_str());
 }
 
 }  // namespace
