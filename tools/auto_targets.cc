@@ -19,19 +19,23 @@ bool is_placed_by_cost(const CompileOptions& options) {
   return options.by_cost || std::any_of(options.methods.begin(), options.methods.end(), by_cost);
 }
 
-Status replace_auto(const std::vector<const Plugin*>& plugins, CompileOptions* options) {
-  const auto is_auto = [](const auto& method) { return method.second.target == kAuto; };
-  const bool any = std::any_of(options->methods.begin(), options->methods.end(), is_auto);
-  if (options->target != kAuto && !any) return Done{};
-  BERTH_ASSIGN_OR_RETURN(const std::string all, targets_of_machine(plugins));
+bool is_auto(const std::pair<const std::string, MethodSettings>& method) { return method.second.target == kAuto; }
+
+bool has_auto(const CompileOptions& options) {
+  return options.target == kAuto || std::any_of(options.methods.begin(), options.methods.end(), is_auto);
+}
+
+Status replace_auto(const std::vector<const Plugin*>& plugins, const std::vector<TunedDevice>& costs,
+                    CompileOptions* options) {
+  if (!has_auto(*options)) return Done{};
+  BERTH_ASSIGN_OR_RETURN(const std::string all, targets_of_machine(plugins, costs));
   if (options->target == kAuto) {
     options->target = all;
     options->by_cost = true;
     // What has targets of its own is placed as it would be.
-    for (auto& [name, method] : options->methods) {
-      if (method.target.has_value() && !is_auto(std::make_pair(name, method)) && !method.by_cost.has_value()) {
-        method.by_cost = false;
-      }
+    for (auto& entry : options->methods) {
+      MethodSettings& method = entry.second;
+      if (method.target.has_value() && !is_auto(entry) && !method.by_cost.has_value()) method.by_cost = false;
     }
   }
   for (auto& [name, method] : options->methods) {
@@ -44,7 +48,8 @@ Status replace_auto(const std::vector<const Plugin*>& plugins, CompileOptions* o
 
 }  // namespace
 
-Expected<std::string> targets_of_machine(const std::vector<const Plugin*>& plugins) {
+Expected<std::string> targets_of_machine(const std::vector<const Plugin*>& plugins,
+                                         const std::vector<TunedDevice>& costs) {
   Machine machine;
   BERTH_TRY(machine.add_plugins(plugins));
   const std::vector<std::string> names = targets::target_names(plugins);
@@ -53,22 +58,28 @@ Expected<std::string> targets_of_machine(const std::vector<const Plugin*>& plugi
     const std::string name = to_string(kind.type);
     const bool is_target = std::find(names.begin(), names.end(), name + ":N") != names.end();
     if (kind.type == DeviceType::kSim || !is_target) continue;
-    for (int index = 0; index < kind.count; ++index) list += name + ":" + std::to_string(index) + ",";
+    for (int index = 0; index < kind.count - kind.processors; ++index) {
+      const std::string target = name + ":" + std::to_string(index);
+      const auto is_it = [&](const TunedDevice& device) { return device.costs.target == target; };
+      const bool measured = std::any_of(costs.begin(), costs.end(), is_it);
+      if (measured || placement::estimated_costs(name) != nullptr) list += target + ",";
+    }
   }
   return list + "cpu";
 }
 
 Status add_costs(const std::string& costs, const std::vector<const Plugin*>& plugins, CompileOptions* options) {
-  BERTH_TRY(replace_auto(plugins, options));
   const bool given = !costs.empty() && costs != kNone;
-  if (given && !is_placed_by_cost(*options)) options->by_cost = true;
-  if (!is_placed_by_cost(*options) || costs == kNone) return Done{};
-  const std::string file = given ? costs : default_costs_file();
+  if (given && !is_placed_by_cost(*options) && !has_auto(*options)) options->by_cost = true;
+  if (!is_placed_by_cost(*options) && !has_auto(*options)) return Done{};
+  const std::string file = given ? costs : costs == kNone ? "" : default_costs_file();
   std::error_code unknown;
-  if (!given && (file.empty() || !std::filesystem::exists(file, unknown))) return Done{};
-  BERTH_ASSIGN_OR_RETURN(const std::vector<TunedDevice> devices, read_costs(file));
+  std::vector<TunedDevice> devices;
+  if (given || (!file.empty() && std::filesystem::exists(file, unknown))) {
+    BERTH_ASSIGN_OR_RETURN(devices, read_costs(file));
+  }
   for (const TunedDevice& device : devices) options->costs.push_back(device.costs);
-  return Done{};
+  return replace_auto(plugins, devices, options);
 }
 
 }  // namespace berth::tool

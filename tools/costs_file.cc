@@ -126,7 +126,7 @@ Json costs_json(const std::vector<TunedDevice>& devices) {
 Expected<std::vector<TunedDevice>> parse_costs(const std::string& text, const std::string& place) {
   const auto damaged = [&](const std::string& message) {
     return Failure{Error::kInvalidExternalData, place,
-                   message + "; it is not a file of costs as berth tune writes them: measure again"};
+                   message + "; it is not a file of costs as berth tune writes them: delete it and measure again"};
   };
   const auto whole = pt2::parse_json(text, place);
   if (!whole.ok()) return damaged(whole.error().message);

@@ -80,7 +80,12 @@ Status Machine::keep_pipelines([[maybe_unused]] const std::string& file) {
 std::vector<DeviceKind> Machine::kinds() const {
   std::vector<DeviceKind> kinds;
   for (size_t i = 0; i < counters_.size(); ++i) {
-    kinds.push_back({counters_[i]->device_type(), counters_[i]->device_count(), notes_[i]()});
+    const DeviceType type = counters_[i]->device_type();
+    int processors = 0;
+#if BERTH_HAS_VULKAN
+    if (type == DeviceType::kVulkan) processors = parts_->vulkan.processor_count();
+#endif
+    kinds.push_back({type, counters_[i]->device_count(), processors, notes_[i]()});
   }
   return kinds;
 }

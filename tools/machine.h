@@ -18,6 +18,8 @@ namespace berth::tool {
 struct DeviceKind {
   DeviceType type = DeviceType::kCpu;
   int count = 0;
+  /// How many of them are the host's processor under another name: the last ones.
+  int processors = 0;
   /// A description, or the reason why there is none.
   std::string note;
 };

@@ -56,7 +56,7 @@ Expected<std::string> run_tune(TuneCommand& command) {
   }
   if (command.targets.empty()) {
     BERTH_ASSIGN_OR_RETURN(const auto plugins, open_plugins(command.request.plugins));
-    BERTH_ASSIGN_OR_RETURN(const std::string all, targets_of_machine(plugins));
+    BERTH_ASSIGN_OR_RETURN(const std::string all, targets_of_machine(plugins, devices));
     command.targets = CLI::detail::split(all, ',');
   }
   std::vector<TunedDevice> measured;
@@ -65,11 +65,12 @@ Expected<std::string> run_tune(TuneCommand& command) {
     command.request.target = target;
     BERTH_ASSIGN_OR_RETURN(TunedDevice device, measure_costs(command.request));
     text += text_of(device.costs);
-    measured.push_back(std::move(device));
+    measured.push_back(device);
+    // At once, so that what is measured stays when another target cannot be.
+    replace_costs({std::move(device)}, &devices);
+    BERTH_TRY(write_costs(devices, file));
   }
   const Json json = costs_json(measured);
-  replace_costs(std::move(measured), &devices);
-  BERTH_TRY(write_costs(devices, file));
   return command.json ? json.text() + "\n" : text + fmt::format("written to {}\n", file);
 }
 

@@ -131,7 +131,8 @@ void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options
   constexpr uint32_t kLanes = 8;  // as in tile.comp
   const bool shuffles = (groups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                         (groups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
-  reads_texels_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU && groups.subgroupSize == kLanes && shuffles &&
+  is_processor_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  reads_texels_ = is_processor_ && groups.subgroupSize == kLanes && shuffles &&
                   is.limits.maxTexelBufferElements >= limits_.range_bytes / 2 && !options.for_cards;
   widens_views_ = reads_texels_ && !options.validation;
 }

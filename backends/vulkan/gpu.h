@@ -63,6 +63,8 @@ class Gpu {
   uint32_t family() const { return family_; }
   /// Whether the host reads and writes the memory of the device where it is.
   bool shares_memory() const { return shares_memory_; }
+  /// Whether the host's processor computes what this device does, as with Mesa's lavapipe.
+  bool is_processor() const { return is_processor_; }
   /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as Mesa's
   /// lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
   bool reads_texels() const { return reads_texels_; }
@@ -124,6 +126,7 @@ class Gpu {
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t family_ = 0;
   bool shares_memory_ = false;
+  bool is_processor_ = false;
   bool reads_texels_ = false;
   bool stores_16_bits_ = false;
   bool widens_views_ = false;  // past the tensor, which would make the validation layers see hazards that there are not

@@ -55,6 +55,11 @@ Gpu* VulkanAllocator::gpu(DeviceIndex index) const {
 
 const Blocks& VulkanAllocator::blocks() const { return open().blocks; }
 
+int VulkanAllocator::processor_count() const {
+  const auto& gpus = open().instance.gpus();
+  return static_cast<int>(std::count_if(gpus.begin(), gpus.end(), [](const auto& gpu) { return gpu->is_processor(); }));
+}
+
 std::string VulkanAllocator::describe() const {
   const Instance& instance = open().instance;
   std::string names;

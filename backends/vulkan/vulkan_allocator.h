@@ -70,6 +70,8 @@ class VulkanAllocator final : public DeviceAllocator {
   Error record(DeviceStream* stream, DeviceIndex index) override;
   Error wait(DeviceStream* stream, DeviceIndex index, DeviceStream* other, DeviceIndex other_index) override;
 
+  /// How many of the devices are processors: the last ones.
+  int processor_count() const;
   /// The names of the devices, or why there are none: "no Vulkan driver".
   std::string describe() const;
   /// All zeros before a device was opened.

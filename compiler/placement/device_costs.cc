@@ -16,12 +16,14 @@ double rate_at(const std::vector<RateAt>& rates, double work) {
 }
 
 constexpr double kMostFigure = 1e18;
+constexpr double kLeastFigure = 1e-18;
 
 Status check_figure(const std::string& target, const std::string& what, double figure, bool may_be_zero) {
-  if (std::isfinite(figure) && figure < kMostFigure && (figure > 0 || (may_be_zero && figure == 0))) return Done{};
-  return Failure{
-      Error::kInvalidArgument, "costs of " + target + ": " + what,
-      std::string("expected a number ") + (may_be_zero ? "of zero or more" : "above zero") + " and below 1e18"};
+  if (std::isfinite(figure) && figure < kMostFigure && (figure >= kLeastFigure || (may_be_zero && figure == 0))) {
+    return Done{};
+  }
+  return Failure{Error::kInvalidArgument, "costs of " + target + ": " + what,
+                 std::string("expected ") + (may_be_zero ? "zero, or " : "") + "a number from 1e-18 to below 1e18"};
 }
 
 Status check_rates(const std::string& target, const std::string& what, const std::vector<RateAt>& rates) {

@@ -64,8 +64,8 @@ double seconds_of_work(const Work& work, const DeviceCosts& costs);
 /// Of a copy of `bytes`.
 double seconds_of(const CopyCosts& copy, double bytes);
 
-/// InvalidArgument, with the target and the figure, unless times are zero or more and rates are above zero, all of them
-/// finite and below 1e18, rates stand by rising size, and each kind of work has one.
+/// InvalidArgument, with the target and the figure, unless rates, and times that are not zero, are from 1e-18 to below 1e18,
+/// rates stand by rising size, and each kind of work has one.
 Status check_costs(const DeviceCosts& costs);
 
 /// Those of this target among `given`, or the estimate for its kind. NotFound for a kind that has none.

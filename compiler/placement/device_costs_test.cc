@@ -63,7 +63,8 @@ TEST(DeviceCosts, FiguresThatCannotBeAreRefusedWithTheirPlace) {
   expect_words(refused([](DeviceCosts& c) { c.call_seconds = -1; }), "costs of cpu: call");
   expect_words(refused([](DeviceCosts& c) { c.operator_seconds = std::numeric_limits<double>::quiet_NaN(); }),
                "costs of cpu: operator");
-  expect_words(refused([](DeviceCosts& c) { c.to_device.bytes_per_second = 0; }), "above zero");
+  expect_words(refused([](DeviceCosts& c) { c.to_device.bytes_per_second = 0; }), "from 1e-18");
+  expect_words(refused([](DeviceCosts& c) { c.rates[WorkKind::kProduct][0].second = 5e-324; }), "from 1e-18");
   expect_words(refused([](DeviceCosts& c) { c.rates[WorkKind::kReduction].clear(); }), "reduction");
   expect_words(refused([](DeviceCosts& c) { c.rates[WorkKind::kProduct] = {{2, 1}, {2, 1}}; }), "rising");
   expect_words(refused([](DeviceCosts& c) { c.rates[WorkKind::kProduct] = {{1, 1e300}}; }), "below 1e18");
