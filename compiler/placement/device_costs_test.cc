@@ -4,9 +4,8 @@
 
 #include <limits>
 
-#include "base/text_testing.h"
-#include "compiler/ir/parse.h"
 #include "compiler/placement/operator_work.h"
+#include "compiler/placement/work_testing.h"
 
 namespace berth::placement {
 namespace {
@@ -83,17 +82,7 @@ TEST(DeviceCosts, WhatNobodyMeasuredIsEstimatedAndStrangersAreNot) {
   expect_words(stranger.error().text(), "berth tune npu:0");
 }
 
-Work work(const std::string& inputs, const std::string& node) {
-  auto module = ir::parse(filled(R"(
-    method f($inputs) {
-      $node
-      return %y
-    })",
-                                 {{"inputs", inputs}, {"node", node}}),
-                          "t");
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  return module.ok() ? work_at(*module, module->methods[0], module->methods[0].nodes[{0}]) : Work();
-}
+Work work(const std::string& inputs, const std::string& node) { return measured(inputs, node, work_at); }
 
 TEST(OperatorWork, CountsOperationsOfProductsAndBytesOfTheRest) {
   const Work product = work("%a: f32[3,4], %b: f32[4,5]", "%y: f32[3,5] = aten::mm(%a, %b)");

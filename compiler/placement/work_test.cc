@@ -2,24 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "base/text_testing.h"
-#include "compiler/ir/parse.h"
+#include "compiler/placement/work_testing.h"
 
 namespace berth::placement {
 namespace {
 
-int64_t work(const std::string& inputs, const std::string& node) {
-  auto module = ir::parse(filled(R"(
-    method f($inputs) {
-      $node
-      return %y
-    })",
-                                 {{"inputs", inputs}, {"node", node}}),
-                          "t");
-  EXPECT_TRUE(module.ok()) << module.error().text();
-  if (!module.ok()) return -1;
-  return work_of(*module, module->methods[0], module->methods[0].nodes[{0}]);
-}
+int64_t work(const std::string& inputs, const std::string& node) { return measured(inputs, node, work_of); }
 
 TEST(Work, IsBytesPlusComputation) {
   // 2 * 3 * 4 * 5 products and sums; 4 bytes for each of 12 + 20 + 15 elements.
