@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <utility>
 
 namespace berth {
 namespace {
@@ -21,6 +23,53 @@ Status fill_and_close(const std::string& path, std::FILE* file, const std::funct
   if (!filled.ok()) return filled.error();
   if (!closed) return system_failure(path, "cannot be written");
   return Done{};
+}
+
+// What the symbolic link `path` leads to; empty where it is not one.
+std::string link_target(const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t size = ::readlink(path.c_str(), target, sizeof target);
+  if (size <= 0) return "";
+  const std::string text(target, static_cast<std::string::size_type>(size));
+  return text[0] == '/' ? text : path.substr(0, path.rfind('/') + 1) + text;
+}
+
+// The file that `path` names, behind symbolic links, also where the last one leads to nothing yet. AccessFailed where
+// they lead in a circle.
+Expected<std::string> behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as Linux follows
+  std::string file = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::string target = link_target(file);
+    if (target.empty()) return file;
+    file = std::move(target);
+  }
+  errno = ELOOP;
+  return system_failure(path, "cannot be written");
+}
+
+struct Temporary {
+  std::string path;
+  std::FILE* file = nullptr;
+};
+
+// A file beside `path` that did not exist: a process that was killed may have left one of the same name.
+Temporary open_temporary(const std::string& path) {
+  constexpr int kMostLeft = 1000;
+  const std::string first = path + ".tmp" + std::to_string(::getpid());
+  Temporary temporary;
+  for (int left = 0; left < kMostLeft; ++left) {
+    temporary.path = left == 0 ? first : first + "." + std::to_string(left);
+    temporary.file = std::fopen(temporary.path.c_str(), "wbxe");
+    if (temporary.file != nullptr || errno != EEXIST) break;
+  }
+  return temporary;
+}
+
+// Who may read the file that is replaced may read the new one, and nobody else.
+void keep_mode(const std::string& path, std::FILE* file) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) == 0) ::fchmod(::fileno(file), status.st_mode & 07777);
 }
 
 }  // namespace
@@ -53,25 +102,19 @@ Status write_whole_file(const std::string& path, const std::function<Status(Outp
     if (file == nullptr) return system_failure(path, "cannot be opened for writing");
     return fill_and_close(path, file, fill);
   }
-  const std::string temporary = path + ".tmp" + std::to_string(::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wbx");
-  if (file == nullptr) return system_failure(path, "cannot be written");
+  BERTH_ASSIGN_OR_RETURN(const std::string target, behind_links(path));
+  const Temporary temporary = open_temporary(target);
+  if (temporary.file == nullptr) return system_failure(path, "cannot be written");
+  keep_mode(target, temporary.file);
   const auto finish = [&]() -> Status {
-    BERTH_TRY(fill_and_close(path, file, fill));
-    if (check != nullptr) BERTH_TRY(check(temporary));
+    BERTH_TRY(fill_and_close(path, temporary.file, fill));
+    if (check != nullptr) BERTH_TRY(check(temporary.path));
+    if (std::rename(temporary.path.c_str(), target.c_str()) != 0) return system_failure(path, "cannot be put in place");
     return Done{};
   };
   auto finished = finish();
-  if (!finished.ok()) {
-    std::remove(temporary.c_str());
-    return finished.error();
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const Failure failure = system_failure(path, "cannot be put in place");
-    std::remove(temporary.c_str());
-    return failure;
-  }
-  return Done{};
+  if (!finished.ok()) std::remove(temporary.path.c_str());
+  return finished;
 }
 
 }  // namespace berth

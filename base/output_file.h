@@ -31,7 +31,8 @@ Status keep_files(const std::vector<std::string>& read, const std::string& path,
 
 /// Writes `path` through `fill`: to a temporary file in the same folder, which is renamed to `path` if `fill`, every
 /// write and then `check` (given the temporary's name; may be null) succeed, and removed otherwise. An existing file at
-/// `path` is replaced only by a complete one. A special file is written in place and not checked.
+/// `path` is replaced only by a complete one, which has the old one's permissions; where `path` is a symbolic link, the
+/// file that it leads to is replaced. A special file is written in place and not checked.
 Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
                         const std::function<Status(const std::string&)>& check = nullptr);
 

@@ -1,0 +1,99 @@
+// The fears: half a file where a whole one was, a link that is replaced by a file, a secret that everybody may read, and
+// a killed process that keeps all later ones from writing.
+#include "base/output_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace berth {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / ("output_file" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string content(const std::string& name) const {
+    std::ifstream file(path(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t files() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
+
+  fs::path folder_;
+};
+
+Status write(const std::string& path, const std::string& text) {
+  return write_whole_file(path, [&](OutputFile& file) { return file.write(text.data(), text.size()); });
+}
+
+TEST_F(OutputFiles, AFailureLeavesWhatWasThereAndNothingElse) {
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  const auto fails = [](OutputFile& file) -> Status {
+    BERTH_TRY(file.write("ne", 2));
+    return Failure{Error::kInvalidArgument, "half", "is what there is"};
+  };
+  EXPECT_FALSE(write_whole_file(path("a"), fails).ok());
+  const auto refuse = [](const std::string&) -> Status { return Failure{Error::kInvalidProgram, "a", "is refused"}; };
+  const auto fills = [](OutputFile& file) { return file.write("new", 3); };
+  EXPECT_FALSE(write_whole_file(path("a"), fills, refuse).ok());
+  EXPECT_EQ(content("a"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFiles, ALinkStaysALink) {
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  fs::create_directory(folder_ / "in");
+  fs::create_symlink("../a", folder_ / "in" / "near");
+  fs::create_symlink(folder_ / "in" / "near", folder_ / "far");
+  ASSERT_TRUE(write(path("far"), "new").ok());
+  EXPECT_EQ(content("a"), "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "far"));
+  EXPECT_TRUE(fs::is_symlink(folder_ / "in" / "near"));
+}
+
+TEST_F(OutputFiles, ALinkToWhatDoesNotExistYetIsFollowed) {
+  fs::create_symlink("later", folder_ / "link");
+  ASSERT_TRUE(write(path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link"));
+  EXPECT_EQ(content("later"), "new");
+}
+
+TEST_F(OutputFiles, LinksInACircleAreAnError) {
+  fs::create_symlink("b", folder_ / "a");
+  fs::create_symlink("a", folder_ / "b");
+  EXPECT_FALSE(write(path("a"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder_ / "a"));
+  EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(OutputFiles, WhoMayReadTheOldFileMayReadTheNewOne) {
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_EQ(::chmod(path("a").c_str(), 0600), 0);
+  ASSERT_TRUE(write(path("a"), "new").ok());
+  struct stat status;
+  ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+}
+
+TEST_F(OutputFiles, WhatAKilledProcessLeftIsNotInTheWay) {
+  const std::string left = path("a") + ".tmp" + std::to_string(::getpid());
+  std::ofstream(left) << "half";
+  std::ofstream(left + ".1") << "half";
+  ASSERT_TRUE(write(path("a"), "new").ok());
+  EXPECT_EQ(content("a"), "new");
+  EXPECT_EQ(files(), 3u);
+}
+
+}  // namespace
+}  // namespace berth
