@@ -5,6 +5,7 @@
 #include "kernels/cpu/conv_engine.h"
 
 #ifdef BERTH_HIGHWAY
+#include "kernels/cpu/last_conv.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/winograd.h"
@@ -191,6 +192,7 @@ bool prefers_fewer_products(const ConvSpec& spec, int threads) {
 #ifdef BERTH_HIGHWAY
   ConvSpec wide = spec;
   wide.weight_type = static_cast<int64_t>(DType::kF32);
+  if (last_conv_kind(wide, threads) != nullptr) return true;
   const auto kind = worthwhile_winograd_kind(wide, threads);
   if (kind == nullptr) return false;
   // Pairs halve the products; tiles of 2x2 save a little more, but what they read is 3.5 times as large, and transforms

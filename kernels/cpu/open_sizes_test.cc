@@ -131,6 +131,8 @@ constexpr Shape kShapes[] = {
     {"depthwise", 20, 20, 3, 2, 1, 20, false, false, true, "none"},
     {"stem", 3, 16, 3, 2, 1, 1, false, true, false, "relu"},
     {"stem", 3, 20, 3, 2, 1},
+    {"head", 20, 3, 3, 1, 1, 1, false, false, true, "relu"},
+    {"head", 5, 1, 5, 2, 2},
     {"tiles", 12, 1, 2, 2, 0, 1, true, false, false, "sigmoid"},
     {"tiles", 12, 20, 4, 2, 1, 1, true, false, true},
     // Products, whose input is rounded block by block where there is more of it than of the weight; strided ones too.

@@ -7,6 +7,7 @@
 #include "base/math.h"
 #include "kernels/cpu/first_conv.h"
 #include "kernels/cpu/grouped_conv.h"
+#include "kernels/cpu/last_conv.h"
 #include "kernels/cpu/tiles_narrow.h"
 #include "kernels/cpu/tiles_transposed.h"
 #include "kernels/cpu/zeros.h"
@@ -209,7 +210,12 @@ TileJob tile_job(const LinearSpec& spec) {
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads) {
   if (spec.transposed != 0) return transposed_tile_kind(spec);
   if (auto grouped = grouped_conv_kind(spec, threads)) return grouped;
+  if (auto last_conv = last_conv_kind(spec, threads)) return last_conv;
   if (auto first_conv = first_conv_kind(spec, threads)) return first_conv;
+  return any_shape_tile_kind(spec);
+}
+
+std::unique_ptr<EngineKind> any_shape_tile_kind(const ConvSpec& spec) {
   if (!spec.channels_last()) return nullptr;
   TileJob job = tile_job(spec);
   return kind_of(job, spec.open != 0, job.depth * job.taps(), job.taps());

@@ -99,9 +99,11 @@ void set_finish(const Finish& finish, TileJob* job);
 TileJob tile_job(const ConvSpec& spec);
 TileJob tile_job(const LinearSpec& spec);
 
-/// Null for convolutions that tiles do not support: transposed, or not channels-last. Groups of few channels are
-/// for grouped_conv.h.
+/// Null for convolutions that tiles do not support: not channels-last. Groups of few channels are for grouped_conv.h,
+/// images of few channels for first_conv.h and last_conv.h.
 std::unique_ptr<EngineKind> tile_kind(const ConvSpec& spec, int threads);
 std::unique_ptr<EngineKind> tile_kind(const LinearSpec& spec, int threads);
+/// Tiles of all groups and images, also where there are others for them. REQUIRES: the convolution is not transposed.
+std::unique_ptr<EngineKind> any_shape_tile_kind(const ConvSpec& spec);
 
 }  // namespace berth::cpu
