@@ -16,9 +16,7 @@ constexpr double kSerialWork = 1 << 18;
 constexpr int64_t kBandsOfAThread = 4;
 constexpr int64_t kLeastWindows = 4;  // rows of a band, in windows
 
-bool is_last_conv(const ConvSpec& spec) {
-  return spec.transposed == 0 && spec.groups == 1 && spec.channels_last();
-}
+bool is_last_conv(const ConvSpec& spec) { return spec.transposed == 0 && spec.groups == 1 && spec.channels_last(); }
 
 void set_sizes(const ConvSpec& spec, LastConvJob* job) {
   job->batch = spec.batch;

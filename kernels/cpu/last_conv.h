@@ -43,7 +43,7 @@ struct LastConvBand {
 
 /// The functions of one instruction set.
 struct LastConvFunctions {
-  int64_t lanes;         // of a register; 0 where it has no such tiles
+  int64_t lanes;  // of a register; 0 where it has no such tiles
   int64_t max_columns;
   /// The registers that a strip may have, for these columns, from the most to the fewest; 0 ends them.
   const int* (*registers)(int64_t columns);

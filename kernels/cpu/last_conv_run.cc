@@ -74,8 +74,10 @@ void copy_pixels(const float* from, int64_t step, int64_t depth, int64_t begin, 
   }
 }
 
-// A row of the input as the tiles read it: for each channel, planes of each stride-th column.
-void copy_row(const LastConvJob& job, const Seen& seen, const float* row, float* to) {
+// Row `y` of the image as the tiles read it: for each channel, planes of each stride-th column. Zeros where it is outside.
+void copy_row(const LastConvJob& job, const Seen& seen, const float* image, int64_t y, float* to) {
+  if (!inside(y, job.in[0])) return void(std::fill_n(to, job.copied_row(), 0.0f));
+  const float* row = image + y * job.in[1] * job.depth;
   const int64_t stride = job.stride[1], plane = job.plane();
   for (int64_t phase = 0; phase < stride; ++phase) {
     const int64_t begin = (std::max<int64_t>(0, seen.begin - phase) + stride - 1) / stride;
@@ -92,16 +94,10 @@ void copy_row(const LastConvJob& job, const Seen& seen, const float* row, float*
   }
 }
 
-// Where a row of the result finds what it sees.
-struct Window {
-  const float* rows;     // copied, of the input's row r at r % window_rows()
-  int64_t begin, end;    // the taps whose rows are inside
-  int64_t first;         // the row of the input at tap 0
-  const float* weight;   // of all taps
-};
-
+// One row of a strip, which sees the image from its row `first` on, counted with what is above it. Row r of the image is
+// the (r % window_rows())-th of those that are `copied`.
 template <int kColumns, int kRegisters>
-HWY_NOINLINE void last_conv_tile(const LastConvJob& job, const Window& window, float* sums) {
+HWY_NOINLINE void last_conv_tile(const LastConvJob& job, const float* copied, int64_t first, float* sums) {
   const FloatTag d;
   FloatVector sum[kColumns][kRegisters];
   BERTH_UNROLL_FULL
@@ -111,10 +107,9 @@ HWY_NOINLINE void last_conv_tile(const LastConvJob& job, const Window& window, f
   }
   const int64_t plane = job.plane(), stride = job.stride[1], channel = stride * plane;
   const int64_t places = job.dilation[1] / stride, phases = job.dilation[1] % stride;  // from one tap to the next
-  for (int64_t ky = window.begin; ky < window.end; ++ky) {
-    const int64_t y = window.first + ky * job.dilation[0];
-    const float* row = window.rows + y % job.window_rows() * job.copied_row();
-    const float* weight = window.weight + ky * job.depth * job.kernel[1] * kColumns;
+  const float* weight = job.weight;
+  for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
+    const float* row = copied + (first + ky * job.dilation[0]) % job.window_rows() * job.copied_row();
     for (int64_t k = 0; k < job.depth; ++k, row += channel) {
       int64_t phase = 0, place = 0;  // of the tap: its column is place * stride + phase
       for (int64_t kx = 0; kx < job.kernel[1]; ++kx, weight += kColumns) {
@@ -147,7 +142,7 @@ HWY_NOINLINE void last_conv_tile(const LastConvJob& job, const Window& window, f
   }
 }
 
-using LastConvTile = void (*)(const LastConvJob&, const Window&, float* sums);
+using LastConvTile = void (*)(const LastConvJob&, const float* copied, int64_t first, float* sums);
 
 template <int kColumns>
 LastConvTile tile_of(int64_t registers) {
@@ -212,21 +207,14 @@ void run(const LastConvJob& job, const LastConvBand& band, float* scratch) {
   const float* image = job.input + band.image * job.in[0] * job.in[1] * job.depth;
   float* sums = scratch + job.window_rows() * job.copied_row();
   const int64_t x = band.strip * job.width;
-  const int64_t count = std::min(job.width, job.out[1] - x), step = job.dilation[0];
-  int64_t copied = 0;  // rows of the input below this one are copied, or not seen any more
+  const int64_t count = std::min(job.width, job.out[1] - x);
+  int64_t copied = 0;  // rows of the image below this one, counted with what is above it
   for (int64_t y = band.begin; y < band.end; ++y) {
-    Window window;
-    window.rows = scratch;
-    window.weight = job.weight;
-    window.first = y * job.stride[0] - job.padding[0];
-    window.begin = std::min(job.kernel[0], (std::max<int64_t>(0, -window.first) + step - 1) / step);
-    window.end = std::clamp((job.in[0] - window.first + step - 1) / step, window.begin, job.kernel[0]);
-    const int64_t end = std::min(job.in[0], window.first + job.window_rows());
-    for (copied = std::max({copied, window.first, int64_t{0}}); copied < end; ++copied) {
-      copy_row(job, seen, image + copied * job.in[1] * job.depth,
-               scratch + copied % job.window_rows() * job.copied_row());
+    const int64_t first = y * job.stride[0], end = first + job.window_rows();
+    for (copied = std::max(copied, first); copied < end; ++copied) {
+      copy_row(job, seen, image, copied - job.padding[0], scratch + copied % job.window_rows() * job.copied_row());
     }
-    tile(job, window, sums);
+    tile(job, scratch, first, sums);
     float* out = job.out_data + ((band.image * job.out[0] + y) * job.out[1] + x) * job.columns;
     store_pixels(job, sums, count, out);
   }
