@@ -7,6 +7,13 @@ namespace {
 
 // Fewer outputs side by side than this are not worth a block of columns.
 constexpr int64_t kFewColumns = 4;
+// Rows of no more elements take longer to begin than to read; this is for pairs such as real and imaginary parts.
+constexpr int64_t kShortRow = 8;
+
+bool goes_by_columns(const Walk& outer, const Walk& inner) {
+  if (inner.count <= 1 || outer.inner() < kFewColumns) return false;
+  return outer.step(1) == 1 ? inner.step(0) != 1 : inner.count <= kShortRow;
+}
 
 }  // namespace
 
@@ -79,7 +86,7 @@ ReducePlan::ReducePlan(const Tensor& self, const Tensor& out, const ReducedDims&
       common_(common),
       compute_(compute_dtype(common)),
       bytes_(static_cast<int64_t>(element_size(self.dtype()))),
-      columns_(inner_.step(0) != 1 && inner_.count > 1 && outer_.step(1) == 1 && outer_.inner() >= kFewColumns),
+      columns_(goes_by_columns(outer_, inner_)),
       direct_(self.dtype() == compute_ && (common == compute_ || common == self.dtype())) {}
 
 void ReducePlan::load(const void* source, void* target, int64_t n) const {

@@ -2,7 +2,7 @@
 //
 // Outputs are visited in the order of their memory, in blocks. A block is one output whose elements are read one run
 // after the other (rows), or up to kColumns outputs that lie side by side along with their elements (columns), when
-// the dimension that is reduced is not the innermost one in memory:
+// the dimension that is reduced is not the innermost one in memory, or has few elements:
 //
 //   rows      sum over the last dimension of [4, 6]       block 0 reads x[0..5], block 1 reads x[6..11], …
 //   columns   sum over the first dimension of [4, 6]      block 0 has 6 outputs, reads x[0..5], x[6..11], …
@@ -94,7 +94,7 @@ class ReducePlan {
     const char* base = self_.data<char>() + offsets[1] * bytes_;
     if (columns_) {
       for_each_run(inner_, 0, inner_.count, [&](const int64_t* at, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) feed_dense(base + (at[0] + i * inner_.step(0)) * bytes_, count, f);
+        for (int64_t i = 0; i < n; ++i) feed_columns(base + (at[0] + i * inner_.step(0)) * bytes_, count, f);
       });
     } else if (inner_.step(0) == 1 || inner_.count == 1) {
       for_each_run(inner_, 0, inner_.count,
@@ -114,6 +114,18 @@ class ReducePlan {
       load(x + done * bytes_, loaded, count);
       f(static_cast<const void*>(loaded), count);
     }
+  }
+
+  // An element of each of `count` outputs.
+  template <typename F>
+  void feed_columns(const char* x, int64_t count, F& f) const {
+    const int64_t step = outer_.step(1);
+    if (step == 1) return feed_dense(x, count, f);
+    alignas(64) unsigned char gathered[kColumns * 8];
+    Walk column(1);
+    column.add(count, &step);
+    gather_elements(column, x, bytes_, 0, count, gathered);
+    feed_dense(reinterpret_cast<const char*>(gathered), count, f);
   }
 
   template <typename F>
