@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "compiler/memory/scheduling/task_hash.h"
+
 namespace berth::scheduling {
 namespace {
 
@@ -27,12 +29,6 @@ struct Candidate {
     return std::tie(a.peak, a.live, a.hash, a.entry, a.task) < std::tie(b.peak, b.live, b.hash, b.entry, b.task);
   }
 };
-
-uint64_t hash_of(int32_t task) {
-  uint64_t h = (static_cast<uint64_t>(task) + 1) * 0x9E3779B97F4A7C15u;
-  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u;
-  return h ^ (h >> 27);
-}
 
 struct Link {
   int32_t parent;
