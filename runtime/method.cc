@@ -293,6 +293,8 @@ Error Method::begin() {
   data_->executed = 0;
   if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
   if (data_->has_rows) internal::forget_rows(*data_);
+  // Of a run that reset_execution() ended.
+  BERTH_RETURN_IF_ERROR(data_->pending.settle());
   data_->running = true;
   for (size_t i = 0; i < data_->counts.inputs; ++i) data_->inputs[i].fresh = false;
   return Error::kOk;
@@ -313,6 +315,7 @@ Error Method::execute() {
 Error Method::finish(Error error) {
   reset_execution();
   const Error late = internal::synchronize(*data_);
+  data_->pending.clear();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
   char place[96];

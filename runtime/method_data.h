@@ -10,6 +10,7 @@
 #include "runtime/device_map.h"
 #include "runtime/kernel.h"
 #include "runtime/memory.h"
+#include "runtime/pending_reads.h"
 #include "runtime/signature.h"
 #include "runtime/stacks.h"
 #include "runtime/value.h"
@@ -64,7 +65,7 @@ struct Instruction {
     Delegate* delegate;
   };
   EValue** args;
-  /// Of a kernel: the state that its `prepare` made.
+  /// Of a kernel: the state that its `prepare` made; of a copy between devices, MethodData::pending.
   void* state;
   uint32_t count;
   Kind kind;
@@ -185,6 +186,7 @@ struct MethodData {
   MemoryFetcher fetch = {nullptr, nullptr};
   MemoryZeroer zero = {nullptr, nullptr};  // during the load
   InstructionObserver* observer = nullptr;
+  PendingReads pending;
   ProgramBlobs blobs{nullptr};
   DeviceMap device_map;
 
@@ -264,6 +266,9 @@ Error check_delegate_call(MethodData& data, size_t index, When when, format::Rep
 
 /// Rows of the last run may be in memory that the caller has freed since: none is written before it is found again.
 void forget_rows(MethodData& data);
+
+/// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them.
+Error settle_before(MethodData& data, const Instruction& instruction);
 
 /// Whether `entry` is one of prim_kernels(), which are called without the repeated result.
 bool is_prim(const KernelEntry* entry);

@@ -124,7 +124,8 @@ Error synchronize(MethodData& data) {
 void release(MethodData& data) {
   for (size_t i = data.resolved; i-- > 0;) {
     const Instruction& instruction = data.instructions[i];
-    if (instruction.state != nullptr) instruction.kernel->release(instruction.state);
+    if (instruction.state == nullptr || instruction.state == &data.pending) continue;
+    instruction.kernel->release(instruction.state);
   }
   for (size_t i = 0; i < data.counts.delegates; ++i) {
     Delegate& delegate = data.delegates[i];

@@ -1,5 +1,7 @@
 // MethodLoader::prepare_kernels: calls KernelEntry::prepare.
 
+#include <cstring>
+
 #include "runtime/method_loader.h"
 
 namespace berth::internal {
@@ -8,6 +10,11 @@ namespace {
 
 bool is_call(const Instruction& instruction) {
   return instruction.kind == Instruction::Kind::kKernel || instruction.kind == Instruction::Kind::kCheckedKernel;
+}
+
+// What it reads on its device may be read still when it returns.
+bool copies_between_devices(const KernelEntry& kernel) {
+  return kernel.takes_devices && kernel.prepare == nullptr && std::strcmp(kernel.name, "berth::_d2d_copy.out") == 0;
 }
 
 bool is_volatile(const MethodData& data, const EValue* value) {
@@ -28,8 +35,9 @@ bool is_constant(MethodData& data, const EValue* value) {
 
 Error MethodLoader::prepare_kernels(MethodData& data, MemoryVisitor read) {
   for (size_t i = 0; i < data.counts.instructions; ++i) {
-    const Instruction& instruction = data.instructions[i];
+    Instruction& instruction = data.instructions[i];
     if (!is_call(instruction)) continue;
+    if (copies_between_devices(*instruction.kernel)) instruction.state = &data.pending;
     // Before the kernel reads them: it may repack them and then release their pages.
     visit_constants(data, instruction, read);
     if (instruction.kernel->prepare == nullptr) continue;

@@ -150,6 +150,10 @@ Error run(MethodData& data, uint64_t limit) {
     if (data.executed >= kInstructionBudget) return over_budget(data);
     ++data.executed;
     const Instruction& instruction = data.instructions[data.position];
+    if (__builtin_expect(!data.pending.empty(), 0)) {
+      const Error error = settle_before(data, instruction);
+      if (error != Error::kOk) return fail_here(data, error, "one device's stream cannot wait for another's");
+    }
     switch (instruction.kind) {
       case Instruction::Kind::kJumpFalse: BERTH_RETURN_IF_ERROR(jump(data, instruction)); continue;
       case Instruction::Kind::kFree: break;

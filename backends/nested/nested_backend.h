@@ -67,6 +67,10 @@ class NestedBackend : public Backend, private AddressSpace {
   /// Translates an address of the device for kernels (AddressSpace::reach). Called at load, and for each argument of
   /// each call.
   Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
+  /// The same for an input of a call, which is only read. For devices that account for who may be using which bytes.
+  virtual Error reach_input(const DeviceUse& use, void* address, size_t bytes, void** reached) const {
+    return reach(use, address, bytes, reached);
+  }
   /// Whether kernels run on the host, so that host code may dereference the results of reach().
   virtual bool host_kernels() const { return true; }
 

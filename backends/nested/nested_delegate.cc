@@ -275,7 +275,8 @@ Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> 
   const size_t bytes = output ? capacity_bytes(tensor) : tensor.nbytes();
   void* data = nullptr;
   if (bytes > 0) {
-    const Error error = backend.reach(use, tensor.raw(), bytes, &data);
+    const Error error =
+        output ? backend.reach(use, tensor.raw(), bytes, &data) : backend.reach_input(use, tensor.raw(), bytes, &data);
     if (error != Error::kOk) {
       return fail(context, error, "argument %zu: its %zu bytes %s %s", i, bytes,
                   error == Error::kInvalidArgument ? "are not memory of" : "cannot be used on", to_text(device).text);

@@ -1,5 +1,6 @@
 // Copies between the host and devices, and between devices: whole tensors, on the streams that the Method has there.
 #include "kernels/portable/portable.h"
+#include "runtime/pending_reads.h"
 
 namespace berth::portable {
 namespace {
@@ -33,6 +34,10 @@ Error checked(KernelContext& context, Error error) {
   return error == Error::kOk ? error : context.fail(error, "the device's allocator could not copy");
 }
 
+Error no_wait(KernelContext& context, Error error) {
+  return context.fail(error, "one device's stream cannot wait for the other's");
+}
+
 /// What is begun on `after` from now on waits for what was begun on `before` until now.
 Error follow(KernelContext& context, const DeviceUse& before, const DeviceUse& after) {
   if (before.stream == after.stream) return Error::kOk;
@@ -41,7 +46,7 @@ Error follow(KernelContext& context, const DeviceUse& before, const DeviceUse& a
   if (error == Error::kOk) {
     error = allocator.wait(after.stream, after.device.index, before.stream, before.device.index);
   }
-  return error == Error::kOk ? error : context.fail(error, "one device's stream cannot wait for the other's");
+  return error == Error::kOk ? error : no_wait(context, error);
 }
 
 }  // namespace
@@ -88,12 +93,19 @@ Error d2d_copy_out(KernelContext& context, const arguments::d2d_copy_out& args) 
   const DeviceUse* to = device_of(context, out);
   if (from == nullptr || to == nullptr) return no_allocator(context);
   DeviceAllocator& allocator = *to->allocator;
+  // A Method's run sees to it that what is read is not overwritten, so that the source's device may go on.
+  PendingReads* const pending = from->stream == to->stream ? nullptr : static_cast<PendingReads*>(context.state());
+  if (pending != nullptr) {
+    if (const Error error = pending->before_mark(*from); error != Error::kOk) return no_wait(context, error);
+  }
   if (const Error error = follow(context, *from, *to); error != Error::kOk) return error;
   const Error copied = allocator.copy_device_to_device(out.raw(), to->device.index, self.raw(), from->device.index,
                                                        self.nbytes(), to->stream);
   if (copied != Error::kOk) return checked(context, copied);
   // The plan gives the source's bytes to others after this instruction: they must wait until they were read.
-  return follow(context, *to, *from);
+  if (pending == nullptr) return follow(context, *to, *from);
+  const Error error = pending->add(*from, *to, self.raw(), self.nbytes());
+  return error == Error::kOk ? error : no_wait(context, error);
 }
 
 }  // namespace berth::portable

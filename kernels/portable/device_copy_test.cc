@@ -7,6 +7,7 @@
 
 #include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/portable.h"
+#include "runtime/pending_reads.h"
 #include "runtime/recording_allocator_testing.h"
 
 namespace berth::portable {
@@ -65,11 +66,13 @@ class DeviceCopyTest : public ::testing::Test {
     EValue arguments[] = {EValue(&self.tensor()), EValue(&out.tensor())};
     EValue* const args[] = {&arguments[0], &arguments[1]};
     KernelContext context({}, nullptr, DeviceTable(uses_));
+    context.set_state(pending_);
     const Error error = kernel(context, {args, 2});
     message_ = context.message() == nullptr ? "" : context.message();
     return error;
   }
 
+  PendingReads* pending_ = nullptr;  // a Method's
   RecordingAllocator cuda_;
   RecordingAllocator sim_{DeviceType::kSim};
   DeviceStream* streams_[3] = {reinterpret_cast<DeviceStream*>(1), reinterpret_cast<DeviceStream*>(2),
@@ -247,6 +250,28 @@ TEST_F(DeviceCopyTest, BetweenDevicesIsDirectAndInOrder) {
   EXPECT_EQ(copied.stream, streams_[1]);
   EXPECT_EQ(next.kind, Kind::kWait);
   EXPECT_EQ(next.stream, streams_[0]);
+}
+
+TEST_F(DeviceCopyTest, InAMethodTheSourcesDeviceGoesOnUntilTheStreamIsMarkedAnew) {
+  PendingReads pending;
+  pending_ = &pending;
+  Made first(cuda_, {4}, kCuda0);
+  Made second(cuda_, {4}, kCuda1);
+  ASSERT_EQ(call(d2d_copy_out, first, second), Error::kOk);
+  EXPECT_EQ(cuda_.count(Kind::kWait), 1u) << "the target's for the source";
+  EXPECT_EQ(cuda_.calls().back().kind, Kind::kRecord);
+  EXPECT_FALSE(pending.empty());
+  // Back again: this marks the second device's stream, for which the first one has not been told to wait yet.
+  const size_t before = cuda_.calls().size();
+  ASSERT_EQ(call(d2d_copy_out, second, first), Error::kOk);
+  const auto calls = cuda_.calls();
+  ASSERT_EQ(calls.size(), before + 5);
+  EXPECT_EQ(calls[before].kind, Kind::kWait);
+  EXPECT_EQ(calls[before].stream, streams_[0]);
+  EXPECT_EQ(calls[before + 1].kind, Kind::kRecord);
+  EXPECT_EQ(calls[before + 1].stream, streams_[1]);
+  EXPECT_EQ(pending.settle(), Error::kOk);
+  EXPECT_EQ(cuda_.calls().back().stream, streams_[1]);
 }
 
 TEST_F(DeviceCopyTest, WithinADeviceNeedsNoWaiting) {
