@@ -63,11 +63,50 @@ Error SimAllocator::order(const DeviceStream* stream, const void* address, size_
   return Error::kInvalidState;
 }
 
-Error SimAllocator::use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias) {
+Error SimAllocator::use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias,
+                        bool writes) {
   const std::lock_guard lock(mutex_);
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
   *alias = find(address, bytes, index);
-  return *alias == nullptr ? Error::kInvalidArgument : order(stream, address, bytes, true);
+  return *alias == nullptr ? Error::kInvalidArgument : order(stream, address, bytes, writes);
+}
+
+void SimAllocator::take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes) {
+  if (!options_.times.has_value()) return;
+  const SimTimes& times = *options_.times;
+  const SimCopyTime& copy = kind == SimWorkKind::kToDevice     ? times.to_device
+                            : kind == SimWorkKind::kFromDevice ? times.from_device
+                                                               : times.between;
+  clock_.work(worker(stream), kind, index, bytes, copy.of(bytes));
+}
+
+double SimAllocator::delegate_seconds(const DelegateSource& source) const {
+  return keeps_time() && options_.times->delegate ? options_.times->delegate(source) : 0;
+}
+
+void SimAllocator::called(const DeviceStream* stream, DeviceIndex index, double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (keeps_time()) clock_.work(worker(stream), SimWorkKind::kDelegate, index, 0, seconds);
+}
+
+void SimAllocator::host_works(double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (keeps_time()) clock_.work(SimClock::kHost, SimWorkKind::kHost, 0, 0, seconds);
+}
+
+double SimAllocator::seconds() const {
+  const std::lock_guard lock(mutex_);
+  return clock_.host();
+}
+
+std::vector<SimWork> SimAllocator::work_done() const {
+  const std::lock_guard lock(mutex_);
+  return clock_.log();
+}
+
+void SimAllocator::reset_clock() {
+  const std::lock_guard lock(mutex_);
+  clock_.reset();
 }
 
 Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t bytes, DeviceIndex index,
@@ -80,6 +119,7 @@ Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t
   if (source == nullptr || is_visible(source, bytes)) return bad_copy("the host", bytes, source, index);
   BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, source, bytes);
+  take_time(stream, SimWorkKind::kToDevice, index, bytes);
   SimCounts& counts = memories_[index].counts;
   ++counts.host_to_device.count;
   counts.host_to_device.bytes += bytes;
@@ -97,6 +137,7 @@ Error SimAllocator::copy_device_to_host(void* target, const void* source, size_t
   BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
   order_.synchronize(worker(stream));
   std::memcpy(target, from, bytes);
+  take_time(stream, SimWorkKind::kFromDevice, index, bytes);
   SimCounts& counts = memories_[index].counts;
   ++counts.device_to_host.count;
   counts.device_to_host.bytes += bytes;
@@ -117,6 +158,7 @@ Error SimAllocator::copy_device_to_device(void* target, DeviceIndex target_index
   BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
   BERTH_RETURN_IF_ERROR(order(stream, target, bytes, true));
   std::memcpy(to, from, bytes);
+  take_time(stream, SimWorkKind::kBetween, target_index, bytes);
   SimCounts& counts = memories_[target_index].counts;
   ++counts.device_to_device.count;
   counts.device_to_device.bytes += bytes;
@@ -138,6 +180,7 @@ void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
   for (auto known = streams_.begin(); known != streams_.end(); ++known) {
     if (reinterpret_cast<DeviceStream*>(known->get()) != stream || (*known)->index != index) continue;
     order_.remove_stream((*known)->worker);
+    clock_.remove((*known)->worker);
     streams_.erase(known);
     return;
   }
@@ -151,6 +194,7 @@ Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
   // The work is over even if there is an error.
   order_.synchronize(worker(stream));
+  clock_.synchronize(worker(stream));
   BERTH_RETURN_IF_ERROR(failed);
   ++memories_[index].counts.synchronizations;
   return Error::kOk;
@@ -161,6 +205,7 @@ Error SimAllocator::record(DeviceStream* stream, DeviceIndex index) {
   BERTH_RETURN_IF_ERROR(count(SimCall::kRecord));
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
   order_.record(worker(stream));
+  clock_.record(worker(stream));
   return Error::kOk;
 }
 
@@ -170,6 +215,7 @@ Error SimAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* 
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
   BERTH_RETURN_IF_ERROR(check_stream(other, other_index));
   order_.wait(worker(stream), worker(other));
+  clock_.wait(worker(stream), worker(other));
   return Error::kOk;
 }
 

@@ -19,8 +19,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "backends/sim/sim_clock.h"
 #include "backends/sim/stream_order.h"
 #include "base/enum_array.h"
 #include "runtime/device_allocator.h"
@@ -38,6 +40,8 @@ struct SimOptions {
   uint64_t bytes_per_device = uint64_t{1} << 33;
   /// If false, create_stream() returns null.
   bool streams = true;
+  /// What work takes (sim_clock.h); nothing: no time is kept.
+  std::optional<SimTimes> times = std::nullopt;
 };
 
 /// Counts since the beginning or reset_counts(). Copies of 0 bytes and failed copies do not count.
@@ -90,9 +94,23 @@ class SimAllocator final : public DeviceAllocator {
   /// For SimBackend: the address that its kernels use for [address, address + bytes). Null when they are not inside one
   /// allocation of device `index`.
   void* alias(const void* address, size_t bytes, DeviceIndex index) const;
-  /// The same for work on `stream` that is about to start and may write: InvalidArgument when they are not inside one
-  /// allocation, InvalidState as for copies.
-  Error use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias);
+  /// The same for work on `stream` that is about to start and may write, or only reads: InvalidArgument when they are not
+  /// inside one allocation, InvalidState as for copies.
+  Error use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias,
+            bool writes = true);
+  /// For SimBackend: what a call of the delegate takes, and that it was called on `stream`. Without times, 0 and nothing.
+  double delegate_seconds(const DelegateSource& source) const;
+  void called(const DeviceStream* stream, DeviceIndex index, double seconds);
+  bool keeps_time() const { return options_.times.has_value(); }
+
+  /// Of SimOptions::times: work of the host, such as a kernel outside of delegates.
+  void host_works(double seconds);
+  /// Seconds until the host has come to where it is, and what was done until then, since the beginning or the last
+  /// reset_clock().
+  double seconds() const;
+  std::vector<SimWork> work_done() const;
+  void reset_clock();
+
   /// Whether `address` is one of the inaccessible ones.
   bool is_device_address(const void* address) const;
 
@@ -145,6 +163,7 @@ class SimAllocator final : public DeviceAllocator {
   Error check_stream(const DeviceStream* stream, DeviceIndex index) const;
   Error begin_copy(DeviceIndex index, const DeviceStream* stream);
   static StreamOrder::Worker worker(const DeviceStream* stream);
+  void take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes);
   Error order(const DeviceStream* stream, const void* address, size_t bytes, bool writes);
 
   const SimOptions options_;
@@ -152,6 +171,7 @@ class SimAllocator final : public DeviceAllocator {
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<Stream>> streams_;
   StreamOrder order_;
+  SimClock clock_;
   EnumArray<SimCall, Calls, kSimCalls> calls_;
   size_t bad_deallocations_ = 0;
 };

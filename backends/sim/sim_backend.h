@@ -24,6 +24,11 @@ class SimBackend final : public NestedBackend {
 
  protected:
   Error reach(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
+  Error reach_input(const DeviceUse& use, void* address, size_t bytes, void** reached) const override;
+  // Where the devices keep time, a session is what a call takes.
+  Result<void*> open(const DelegateSource& source, const DelegateLoad& load, format::Report* report) override;
+  void close(void* session) override;
+  Error end(void* session, KernelContext& context, Error result) override;
 
  private:
   const DeviceType type_;
