@@ -22,6 +22,7 @@
 #include "compiler/memory/spill.h"
 #include "compiler/memory_options.h"
 #include "compiler/method_settings.h"
+#include "compiler/node_times.h"
 #include "compiler/pipeline.h"
 #include "compiler/placement_options.h"
 #include "format/program_view.h"
@@ -117,7 +118,19 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   BERTH_TRY(fuse::check_outside(module));
   BERTH_TRY(add_banks(module, options, &memory));
   BERTH_TRY(memory::spill_to_far_banks(&module, &memory));
+  std::optional<NodeTimes> times;
+  if (overlaps(options)) {
+    BERTH_ASSIGN_OR_RETURN(times, NodeTimes::make(module, options.costs, *placing.delegate_seconds));
+    for (size_t m = 0; m < module.methods.size(); ++m) {
+      if (!options_of(options, module.methods[m].name).overlap.empty()) memory[m].overlap.time = *times;
+    }
+  }
   BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
+  for (const memory::MemoryPlan& plan : plans) {
+    if (!plan.plan.run_time.has_value()) continue;
+    report.runs.push_back(run_report(module, plan, *times));
+    if (passes::wants_why(pass_options, "overlap")) remark_run(report.runs.back(), &report.why);
+  }
   if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
   watch.begin("program", kPassesPart + kMemoryPart);
   if (watch.ended()) return Watch::failure();

@@ -76,6 +76,7 @@ struct MethodSettings {
   std::optional<std::vector<std::string>> in_place_operators;
   std::optional<bool> alias;
   std::optional<bool> reorder;
+  std::optional<std::string> overlap;
   /// Added behind those for all methods, so that these win.
   std::vector<std::string> place;
   std::vector<std::string> device_io;  // "NAME=DEVICE"
@@ -145,6 +146,11 @@ struct CompileOptions {
   bool alias = true;
   /// Whether the schedule may differ from the model's order, to reduce memory.
   bool reorder = true;
+  /// How much memory it may cost that devices work at the same time, beyond the least: bytes, "64K", or a part of the
+  /// arenas, "25%". The nodes are in the order that is estimated to take the least time with that (`costs`,
+  /// compiler/memory/plan_overlap.h). Empty: the least memory. InvalidArgument with banks, without `reorder`, and with
+  /// other planners than the best.
+  std::string overlap;
   /// Whether operators may be fused, such as norms into convolutions.
   bool fusion = true;
   /// "FILE" or "GLOB=FILE": constants of this name lie in the data file FILE (.ptd) instead of in the program, under
@@ -185,11 +191,32 @@ struct ExternalReport {
   int64_t bytes = 0;      // equal ones once
 };
 
+/// A node of a method's body, when it runs by the estimate.
+struct TaskReport {
+  std::string name;  // of the delegate that it calls, or of its operator
+  Device device;     // whose time it takes; of a copy between two, the target
+  double begin = 0;  // seconds
+  double end = 0;
+};
+
+/// What a run of a method is estimated to take, where CompileOptions::overlap is set.
+struct RunReport {
+  std::string method;
+  double seconds = 0;
+  double least_memory_seconds = 0;   // in the order of the least memory
+  double critical_path_seconds = 0;  // the longest chain of nodes, if each device were there for each of them alone
+  double at_least_seconds = 0;       // no order takes less: the critical path, and what each device and the host do
+  int64_t bytes = 0;                 // more than the order of the least memory takes, of all arenas
+  std::vector<std::pair<Device, double>> busy;
+  std::vector<TaskReport> tasks;  // in their order, those that take time
+};
+
 struct CompileReport {
   std::vector<ArenaReport> arenas;
   std::vector<DelegateReport> delegates;
   std::vector<CopyReport> copies;
   std::vector<BankReport> banks;  // of each method and device with banks
+  std::vector<RunReport> runs;    // of methods with CompileOptions::overlap
   std::vector<ExternalReport> external;
   int64_t instructions = 0;
   int64_t views = 0;           // values that are views of earlier ones, so that nothing is copied

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "base/math.h"
+#include "compiler/ir/text.h"
 #include "compiler/memory/banks.h"
+#include "compiler/memory/plan_overlap.h"
 #include "compiler/method_settings.h"
 #include "compiler/placement/device_io.h"
 
@@ -35,6 +37,16 @@ Failure in_place_without_effect() {
       "an input; leave one of the two out"};
 }
 
+Status check_overlap(const CompileOptions& options) {
+  const auto refused = [&](const char* why) {
+    return Failure{Error::kInvalidArgument, "overlap " + ir::quoted(options.overlap), why};
+  };
+  if (!options.reorder) return refused("is another order of the nodes, and none is allowed (--no-reorder)");
+  if (options.planner != Planner::kBest) return refused("takes the best planner, as all other orders than the model's");
+  if (!options.banks.empty()) return refused("does not know what memory costs in banks: choose one of both");
+  return Done{};
+}
+
 /// Of one method. `operators`: of one's own, or null.
 Expected<memory::MemoryOptions> options_of_one(const CompileOptions& options, const ir::OperatorSet* operators) {
   memory::MemoryOptions memory;
@@ -53,6 +65,10 @@ Expected<memory::MemoryOptions> options_of_one(const CompileOptions& options, co
   memory.alias = options.alias;
   memory.reorder = options.reorder;
   memory.time_limit = options.time_limit;
+  if (!options.overlap.empty()) {
+    BERTH_ASSIGN_OR_RETURN(memory.overlap, memory::parse_overlap(options.overlap));
+    BERTH_TRY(check_overlap(options));
+  }
   return memory;
 }
 

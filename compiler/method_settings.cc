@@ -1,5 +1,6 @@
 #include "compiler/method_settings.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,13 @@ CompileOptions options_of(const CompileOptions& options, const std::string& meth
   set(own.in_place_operators, settings.in_place_operators);
   set(own.alias, settings.alias);
   set(own.reorder, settings.reorder);
+  set(own.overlap, settings.overlap);
   return own;
+}
+
+bool overlaps(const CompileOptions& options) {
+  const auto does = [](const auto& method) { return !method.second.overlap.value_or("").empty(); };
+  return !options.overlap.empty() || std::any_of(options.methods.begin(), options.methods.end(), does);
 }
 
 Status check_method_names(const ir::Module& module, const CompileOptions& options) {

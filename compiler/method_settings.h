@@ -10,6 +10,9 @@ namespace berth {
 /// `options` as they are for one method.
 CompileOptions options_of(const CompileOptions& options, const std::string& method);
 
+/// Whether CompileOptions::overlap is set for any method.
+bool overlaps(const CompileOptions& options);
+
 /// InvalidArgument for the settings of a method that the module does not have.
 Status check_method_names(const ir::Module& module, const CompileOptions& options);
 

@@ -6,6 +6,7 @@
 
 #include "base/backend_facts.h"
 #include "compiler/fuse/context.h"
+#include "compiler/memory/plan_overlap.h"
 #include "compiler/method_settings.h"
 #include "compiler/placement/device_io.h"
 #include "compiler/targets/target.h"
@@ -110,18 +111,29 @@ void keep_to_bytes(const std::vector<placement::Rule>& rules, std::vector<target
   if (any) targets->erase(std::remove_if(targets->begin(), targets->end(), widens), targets->end());
 }
 
-/// What targets are reckoned with where a method is placed by cost: as they were given, or estimated.
+/// Whether devices may work at the same time, and memory may be spent for it.
+Expected<bool> has_room_to_overlap(const CompileOptions& options) {
+  if (options.overlap.empty()) return false;
+  BERTH_ASSIGN_OR_RETURN(const memory::OverlapOptions overlap, memory::parse_overlap(options.overlap));
+  return overlap.bytes > 0 || overlap.percent > 0;
+}
+
+/// What targets are reckoned with where a method is placed by cost, or its delegates are to be reckoned: as they were
+/// given, or estimated.
 Status add_costs(const ir::Module& module, const CompileOptions& options, placement::Options* placing) {
   for (const placement::DeviceCosts& costs : options.costs) BERTH_TRY(placement::check_costs(costs));
+  const bool reckons = overlaps(options);
+  if (reckons) placing->delegate_seconds = std::make_shared<placement::DelegateSeconds>();
   const bool quantized = has_quantized_tensors(module);
   const auto add = [&](bool by_cost, bool split, std::vector<targets::Target>* targets) -> Status {
-    if (!by_cost) return Done{};
-    if (split) {
+    if (!by_cost && !reckons) return Done{};
+    if (by_cost && split) {
       return Failure{Error::kInvalidArgument, "split",
                      "parts of equal work are not placed by cost: choose one of both"};
     }
-    if (quantized) keep_to_bytes(placing->rules, targets);
+    if (by_cost && quantized) keep_to_bytes(placing->rules, targets);
     for (const targets::Target& target : *targets) {
+      if (!by_cost && target.is_portable()) continue;
       BERTH_ASSIGN_OR_RETURN(placement::DeviceCosts costs, placement::costs_of(target.name, options.costs));
       placing->costs.push_back(std::move(costs));
     }
@@ -144,6 +156,7 @@ Expected<placement::Options> placement_options(const ir::Module& module, const C
   placing.node_device = options.node_device;
   placing.split = options.split;
   placing.by_cost = options.by_cost;
+  BERTH_ASSIGN_OR_RETURN(placing.cut_where_devices_meet, has_room_to_overlap(options));
   placing.direct_copies = takes_berths_runtime(module, placing.targets);
   for (const auto& [method, settings] : options.methods) {
     BERTH_TRY(add_rules(settings.place, settings.device_io, method, &placing));
@@ -152,6 +165,7 @@ Expected<placement::Options> placement_options(const ir::Module& module, const C
     BERTH_ASSIGN_OR_RETURN(targets.targets, targets_of(own));
     targets.split = own.split;
     targets.by_cost = own.by_cost;
+    BERTH_ASSIGN_OR_RETURN(targets.cut_where_devices_meet, has_room_to_overlap(own));
     targets.direct_copies = takes_berths_runtime(module, targets.targets);
   }
   for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));

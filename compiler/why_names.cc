@@ -7,7 +7,7 @@
 namespace berth {
 
 std::vector<std::string> why_names() {
-  std::vector<std::string> names = {"all", "reuse", "fusion"};
+  std::vector<std::string> names = {"all", "reuse", "overlap", "fusion"};
   const placement::Options options;
   for (const passes::Pass& pass : pipeline(options, /*fusion=*/true)) {
     if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.emplace_back(pass.name);

@@ -76,6 +76,7 @@ Setters<O> shared_setters() {
       {"in_place_operators", to<Strings>(&O::in_place_operators)},
       {"alias", to<bool>(&O::alias)},
       {"reorder", to<bool>(&O::reorder)},
+      {"overlap", to<std::string>(&O::overlap)},
       {"place", to<Strings>(&O::place)},
       {"device_io", to<Strings>(&O::device_io)},
       {"pins", to<Strings>(&O::pins)},

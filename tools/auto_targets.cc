@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "compiler/method_settings.h"
 #include "compiler/targets/target.h"
 #include "tools/costs_file.h"
 #include "tools/machine.h"
@@ -70,8 +71,9 @@ Expected<std::string> targets_of_machine(const std::vector<const Plugin*>& plugi
 
 Status add_costs(const std::string& costs, const std::vector<const Plugin*>& plugins, CompileOptions* options) {
   const bool given = !costs.empty() && costs != kNone;
-  if (given && !is_placed_by_cost(*options) && !has_auto(*options)) options->by_cost = true;
-  if (!is_placed_by_cost(*options) && !has_auto(*options)) return Done{};
+  const bool overlaps = berth::overlaps(*options);
+  if (given && !overlaps && !is_placed_by_cost(*options) && !has_auto(*options)) options->by_cost = true;
+  if (!overlaps && !is_placed_by_cost(*options) && !has_auto(*options)) return Done{};
   const std::string file = given ? costs : costs == kNone ? "" : default_costs_file();
   std::error_code unknown;
   std::vector<TunedDevice> devices;

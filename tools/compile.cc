@@ -37,6 +37,40 @@ struct CompileCommand {
   CompileOptions options;
 };
 
+Json run_json(const RunReport& run) {
+  Json busy = Json::array();
+  for (const auto& [device, seconds] : run.busy) {
+    busy.push_back({{"device", device_name(device)}, {"seconds", seconds}});
+  }
+  Json tasks = Json::array();
+  for (const TaskReport& task : run.tasks) {
+    tasks.push_back(
+        {{"name", task.name}, {"device", device_name(task.device)}, {"begin", task.begin}, {"end", task.end}});
+  }
+  return {{"method", run.method},
+          {"seconds", run.seconds},
+          {"least_memory_seconds", run.least_memory_seconds},
+          {"critical_path_seconds", run.critical_path_seconds},
+          {"at_least_seconds", run.at_least_seconds},
+          {"bytes", run.bytes},
+          {"busy", busy},
+          {"tasks", tasks}};
+}
+
+std::string run_text(const RunReport& run) {
+  std::string busy;
+  for (const auto& [device, seconds] : run.busy) {
+    busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", device_name(device), duration_text(seconds));
+  }
+  const std::string memory = run.bytes > 0 ? ", which takes " + bytes_text(run.bytes) + " less" : "";
+  return fmt::format(
+      "{}: a run takes {} by the estimate; {} in the order of the least memory{}; at least {} in any; critical path "
+      "{}; "
+      "work: {}\n",
+      run.method, duration_text(run.seconds), duration_text(run.least_memory_seconds), memory,
+      duration_text(run.at_least_seconds), duration_text(run.critical_path_seconds), busy);
+}
+
 Json report_json(const CompileReport& report) {
   Json arenas = Json::array();
   for (const ArenaReport& arena : report.arenas) {
@@ -79,6 +113,8 @@ Json report_json(const CompileReport& report) {
                       {"bytes", copy.bytes},
                       {"per_turn", copy.per_turn}});
   }
+  Json runs = Json::array();
+  for (const RunReport& run : report.runs) runs.push_back(run_json(run));
   Json external = Json::array();
   for (const ExternalReport& file : report.external) {
     external.push_back({{"file", file.file}, {"constants", file.constants}, {"bytes", file.bytes}});
@@ -87,6 +123,7 @@ Json report_json(const CompileReport& report) {
           {"delegates", delegates},
           {"copies", copies},
           {"banks", banks},
+          {"runs", runs},
           {"external", external},
           {"plan_ms", report.plan_ms},
           {"truncated", report.truncated},
@@ -145,6 +182,7 @@ std::string report_text(const CompileCommand& command, const CompileReport& repo
     text += fmt::format("{}: {} from {} to {}, {} in all{}\n", copy.method, counted(copy.count, "copy", "copies"),
                         device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes), again);
   }
+  for (const RunReport& run : report.runs) text += run_text(run);
   return text;
 }
 
@@ -272,6 +310,10 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_switch(*sub, "--no-alias", texts.no_alias,
                     "copy views, slices and concatenations instead of sharing their bytes");
   add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
+  add_method_option(
+      *sub, "--overlap", texts.overlap, "BYTES|N%",
+      "run the nodes in an order in which devices work at the same time, by the costs as for --by-cost; it "
+      "may take so many bytes of memory more than the least, 64K, or such a part of them, 25%; 0: none");
   sub->add_option("--external-constants", command->options.external_constants,
                   "FILE.ptd, or GLOB=FILE.ptd: constants whose name matches lie in this data file instead of the "
                   "program; later ones win")

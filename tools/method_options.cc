@@ -73,6 +73,12 @@ class Reader {
                });
   }
 
+  /// Whether it can be meant, the compiler says.
+  Status overlap(const std::vector<std::string>& texts) {
+    return one("--overlap", texts, always_of_method, options_.overlap, &MethodSettings::overlap,
+               [](const std::string& value) { return Expected<std::string>(value); });
+  }
+
   /// Lists that add to those for all methods.
   Status more(const char* option, const std::vector<std::string>& texts, std::vector<std::string>& for_all,
               std::vector<std::string> MethodSettings::*of_method) {
@@ -211,6 +217,7 @@ Status read_method_texts(const MethodTexts& texts, const ir::Module& module, Com
   BERTH_TRY(read.more("--state", texts.states, options->states, &MethodSettings::states));
   BERTH_TRY(read.planner(texts.planners));
   BERTH_TRY(read.alignment(texts.alignments));
+  BERTH_TRY(read.overlap(texts.overlap));
   BERTH_TRY(read.other("--inplace", texts.in_place_operators, of_operator, options->in_place_operators,
                        &MethodSettings::in_place_operators));
   BERTH_TRY(read.turn("--split", texts.split, true, options->split, &MethodSettings::split));

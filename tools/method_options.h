@@ -26,6 +26,7 @@ struct MethodTexts {
   std::vector<std::string> no_in_place;
   std::vector<std::string> no_alias;
   std::vector<std::string> no_reorder;
+  std::vector<std::string> overlap;
 };
 
 /// Adds a list option whose values may name a method; `value` is what help calls them.

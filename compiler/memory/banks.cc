@@ -17,7 +17,8 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), fits);
 }
 
-/// "256K"; -1 for anything else, 0 and more than kMaxBytes included.
+}  // namespace
+
 int64_t parse_bytes(std::string_view text) {
   int shift = 0;
   if (!text.empty()) {
@@ -30,8 +31,6 @@ int64_t parse_bytes(std::string_view text) {
   const bool whole = error == std::errc() && end == text.data() + text.size();
   return whole && number > 0 && number <= packing::kMaxBytes >> shift ? number << shift : -1;
 }
-
-}  // namespace
 
 Expected<MemoryBank> parse_bank(std::string_view text) {
   const std::string what = "bank " + ir::quoted(text);

@@ -28,6 +28,10 @@ struct MemoryBank {
   bool far = false;
 };
 
+/// "256K": a number from 1, with K, M or G for the powers of 1024; -1 for anything else, more than packing::kMaxBytes
+/// included.
+int64_t parse_bytes(std::string_view text);
+
 /// "sram=256K@mine:0", "psram=8M,slow", "dram,far": NAME[=BYTES][@DEVICE][,slow|,far]. The name is of letters, digits,
 /// '_', '-' and '.'; the bytes are a number from 1, with K, M or G for the powers of 1024; without them the bank is
 /// unbounded, without a device it is the host's. InvalidArgument for anything else.

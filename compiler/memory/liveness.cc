@@ -104,6 +104,9 @@ Status Analysis::visit(NodeId id) {
   for (const ir::Argument& argument : node.args) {
     ir::for_each_value(argument, [&](const ValueId& v) { read_at(v, step_); });
   }
+  if (const auto used = options_.in_use.find(id); used != options_.in_use.end()) {
+    for (const ValueId value : used->second) read_at(value, step_);
+  }
   if (node.is(OpId::state_read) || node.is(OpId::state_write)) return visit_state(node, where);
   if (node.is(OpId::delegate)) return visit_delegate(id, where);
   if (!node.regions.empty()) return visit_regions(id, where);

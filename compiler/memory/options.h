@@ -13,6 +13,7 @@
 #include "compiler/memory/banks.h"
 #include "compiler/memory/in_place_set.h"
 #include "compiler/memory/packing/planner.h"
+#include "compiler/memory/scheduling/timing.h"
 
 namespace berth::memory {
 
@@ -26,10 +27,27 @@ struct StatePort {
   int32_t result = 0;
 };
 
+/// What a node of the method's body takes, and who does it.
+using NodeTime = std::function<scheduling::TaskTime(const ir::Method& method, const ir::Node& node)>;
+
+/// How much memory an order may cost in which devices work at the same time (plan_overlap.h).
+struct OverlapOptions {
+  /// Empty: the order is that of the least memory.
+  NodeTime time;
+  /// More than that order's arenas take together: bytes, and hundredths of them.
+  int64_t bytes = 0;
+  int64_t percent = 0;
+};
+
 struct MemoryOptions {
   packing::Planner planner = packing::Planner::kBest;
   /// Whether nodes may run in another order than the module has them, where that makes the arenas smaller (kBest only).
   bool reorder = true;
+  /// Whether it may cost memory that devices work at the same time. Without `reorder` it has no effect.
+  OverlapOptions overlap;
+  /// Values that are in use while a node of the body runs, beside those that it reads: an unfinished copy between devices
+  /// reads them (plan_overlap.h). May be empty.
+  std::map<ir::NodeId, std::vector<ir::ValueId>> in_use;
   /// Seconds of planning; 0: as long as it takes. What is begun then ends with the best that it has, so the plan
   /// depends on the machine and its load, and PlanningCost::truncated says so.
   double time_limit = 0;

@@ -97,6 +97,8 @@ MemoryOptions region_options(const MemoryOptions& options, int64_t alignment) {
   region.callers = nullptr;
   region.state_ports.clear();
   region.banks.clear();
+  region.overlap = {};
+  region.in_use.clear();
   region.bank_of = nullptr;
   return region;
 }

@@ -5,6 +5,7 @@
 
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/memory/plan_overlap.h"
 #include "compiler/memory/use_banks.h"
 
 namespace berth::memory {
@@ -156,6 +157,9 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
   }
   left.alignments = alignments_of(module, method, options.alignments);
   BERTH_ASSIGN_OR_RETURN(plan.plan, plan_schedule(module, method, left, scratch_bytes));
+  if (options.overlap.time && options.reorder) {
+    BERTH_ASSIGN_OR_RETURN(plan.plan, plan_overlap(module, method, left, scratch_bytes, std::move(plan.plan)));
+  }
   if (options.banks.empty()) return plan;
   BERTH_ASSIGN_OR_RETURN(plan.plan, use_banks(module, method, left, std::move(plan.plan)));
   return plan;

@@ -95,7 +95,7 @@ class ScheduleSearch {
       optimal = (exact && best.height() - guard_bytes(best.model) <= found.lower_bound) || is_lowest(best);
     }
     return MethodPlan{
-        std::move(best.rescheduled), std::move(best.model), std::move(*best.plan), saved, optimal, cost_, {}};
+        std::move(best.rescheduled), std::move(best.model), std::move(*best.plan), saved, optimal, cost_, {}, {}};
   }
 
  private:

@@ -21,6 +21,15 @@ struct PlanningCost {
 /// Seconds that are left of `time_limit`: more than 0, or 0 when there is no limit.
 double seconds_left(double time_limit, const PlanningCost& spent);
 
+/// What a run of a method takes by MemoryOptions::overlap.
+struct RunTime {
+  std::vector<scheduling::TaskTime> times;  // of the body's nodes, in their order
+  scheduling::Timeline timeline;
+  scheduling::TimeBounds bounds;
+  int64_t least_memory = 0;  // nanoseconds in the order of the least memory
+  int64_t bytes = 0;         // of all arenas, more than that order takes
+};
+
 /// A method with its schedule, and where its buffers lie.
 struct MethodPlan {
   /// The method with its nodes in another order, when that needs less memory.
@@ -33,6 +42,7 @@ struct MethodPlan {
   bool schedule_optimal = false;
   PlanningCost cost;
   std::vector<BankCost> bank_costs;  // of each device with banks (banks.h)
+  std::optional<RunTime> run_time;   // where MemoryOptions::overlap says what nodes take
 
   /// REQUIRES: `given` is the method that was planned.
   const ir::Method& scheduled(const ir::Method& given) const { return rescheduled.has_value() ? *rescheduled : given; }

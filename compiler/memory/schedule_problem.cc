@@ -12,8 +12,9 @@ namespace berth::memory {
 namespace {
 
 // What is visible from outside, or what runs on a device one after the other.
-bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
-  if (node.op->is_device_copy() || node.op->has_effects) return true;
+bool is_ordered(const ir::Module& module, const ir::Method& method, const ir::Node& node, CopyOrder copies) {
+  if (node.op->is_device_copy()) return copies == CopyOrder::kKept;
+  if (node.op->has_effects) return true;
   switch (node.op->id) {
     case ir::OpId::state_read:
     case ir::OpId::state_write: return true;
@@ -74,13 +75,14 @@ void add_regions(const ir::Method& method, const ir::Graph& graph, std::vector<R
 class ProblemBuilder {
  public:
   ProblemBuilder(const ir::Module& module, const ir::Method& method, const MemoryModel& model, const InPlaceSet& set,
-                 const ir::Graph& graph, RegionSteps steps)
+                 const ir::Graph& graph, RegionSteps steps, CopyOrder copies = CopyOrder::kKept)
       : module_(module),
         method_(method),
         model_(model),
         set_(set),
         graph_(graph),
         steps_(steps),
+        copies_(copies),
         maker_(method.values.size(), -1) {}
 
   scheduling::Problem run() {
@@ -98,7 +100,7 @@ class ProblemBuilder {
     for (int32_t task = 0; task < problem_.tasks; ++task) {
       const ir::Node& node = method_.node(graph_.nodes[task]);
       add_node(node, task);
-      if (!is_ordered(module_, method_, node)) continue;
+      if (!is_ordered(module_, method_, node, copies_)) continue;
       if (turn >= 0) problem_.edges.push_back({turn, task});
       turn = task;
     }
@@ -220,6 +222,7 @@ class ProblemBuilder {
   const InPlaceSet& set_;
   const ir::Graph& graph_;
   const RegionSteps steps_;
+  const CopyOrder copies_;
   std::set<std::pair<int32_t, ir::SymbolId>> sizes_seen_;
   std::map<ir::SymbolId, int32_t> first_with_;  // of each size: the first task that makes a tensor with it
   IdVector<ir::ValueId, int32_t> maker_;        // the task that defines the value, or -1
@@ -243,8 +246,8 @@ bool is_schedule_exact(const ir::Method& method) {
 }
 
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
-                                     const InPlaceSet& set) {
-  return ProblemBuilder(module, method, model, set, method.body, {1, model.steps.save}).run();
+                                     const InPlaceSet& set, CopyOrder copies) {
+  return ProblemBuilder(module, method, model, set, method.body, {1, model.steps.save}, copies).run();
 }
 
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,

@@ -6,10 +6,14 @@
 
 namespace berth::memory {
 
-/// The nodes of `method`'s body as tasks, its buffers as buffers. Reads and writes of state, copies between devices and
-/// nodes with regions keep their order among each other. REQUIRES: `model` is the method's, made with `set`.
+/// Whether copies between devices keep their order among each other.
+enum class CopyOrder : uint8_t { kKept, kFree };
+
+/// The nodes of `method`'s body as tasks, its buffers as buffers. Reads and writes of state, nodes with regions, and
+/// copies between devices where they do so keep their order among each other. REQUIRES: `model` is the method's, made
+/// with `set`.
 scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method& method, const MemoryModel& model,
-                                     const InPlaceSet& set);
+                                     const InPlaceSet& set, CopyOrder copies = CopyOrder::kKept);
 
 /// A region of a branch or loop.
 struct RegionId {

@@ -15,8 +15,6 @@
 namespace berth::placement {
 namespace {
 
-constexpr double kMostTurns = 1e6;
-
 // The items and flows of all methods.
 class Reckoning {
  public:
@@ -113,19 +111,12 @@ class Reckoning {
     now_->turns[value] = turns;
   }
 
-  double turns_of(const Node& node) const {
-    if (node.is(OpId::while_)) return kWhileTurns;
-    if (!node.is(OpId::scan)) return 1;
-    const auto* length = std::get_if<ir::Dim>(&node.args[arg::scan::length]);
-    return length == nullptr ? kWhileTurns : std::min(kMostTurns, static_cast<double>(module_.symbols.upper(*length)));
-  }
-
   void add_graph(const Graph& graph, double turns) {
     for (const NodeId id : graph.nodes) {
       const Node& node = method_->node(id);
       const int32_t item = item_of(id, node, turns);
       if (!node.is(OpId::delegate)) {
-        for (const Graph& region : node.regions) add_region(region, turns * turns_of(node));
+        for (const Graph& region : node.regions) add_region(region, turns * turns_of(module_, node));
       }
       for (const Argument& argument : node.args) {
         ir::for_each_value(argument, [&](ValueId value) { read(value, item); });
@@ -192,7 +183,7 @@ class Reckoning {
     for (const NodeId id : graph.nodes) {
       const Node& node = method_->node(id);
       if (node.is(OpId::delegate)) continue;
-      for (const Graph& region : node.regions) fuse(region, turns * turns_of(node));
+      for (const Graph& region : node.regions) fuse(region, turns * turns_of(module_, node));
       if (is_elementwise(node) && now_->item[id] >= 0) fuse(id, node, made_here, turns);
       for (const ValueId result : node.results) made_here[result] = id;
     }

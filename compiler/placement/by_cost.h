@@ -30,9 +30,6 @@ namespace berth::placement {
 /// Of the time on one target alone: what a division among several has to gain, as the figures are not exact.
 constexpr double kLeastGain = 0.1;
 
-/// How often a `while` is taken to turn.
-constexpr double kWhileTurns = 16;
-
 /// The targets of its method that a node may be given to, as indices into the method's Options::targets. Empty: none.
 using Takers = IdVector<ir::NodeId, std::vector<int32_t>>;
 

@@ -10,6 +10,11 @@ namespace {
 
 using targets::Support;
 
+/// What each part of a group that is cut where devices meet has to do: so many calls' time, and of the group's work one
+/// part in so many.
+constexpr double kLeastCalls = 4;
+constexpr double kMostParts = 16;
+
 class Grouper {
  public:
   Grouper(const Module& module, const Method& method, const Graph& graph, const Options& options,
@@ -38,7 +43,7 @@ class Grouper {
       clusters_ = find_clusters(reads_, colours());
       fill();
       BERTH_ASSIGN_OR_RETURN(const bool whole, check());
-      if (whole) break;
+      if (whole && !cut_where_devices_meet()) break;
     }
     out_.order = clusters_.order;
     return std::move(out_);
@@ -220,6 +225,77 @@ class Grouper {
     return true;
   }
 
+  // Once, where devices are to work at the same time: whether a group was cut where another device reads what it has made,
+  // so that this goes there while the rest is computed, or where it first reads what another device makes, so that what
+  // is before need not wait for it. Each part is worth several calls.
+  bool cut_where_devices_meet() {
+    // What is in branches and loops waits for each other.
+    if (!options_.cut_where_devices_meet || are_cut_ || &graph_ != &method_.body) return false;
+    are_cut_ = true;
+    const IdVector<NodeId, bool> read = read_by_others();
+    bool any = false;
+    for (const Group& group : out_.groups) {
+      const DeviceCosts* const costs = costs_of(options_, group.target);
+      if (costs != nullptr) any = cut_where_devices_meet(group, *costs, read) || any;
+    }
+    return any;
+  }
+
+  bool cut_where_devices_meet(const Group& group, const DeviceCosts& costs, const IdVector<NodeId, bool>& read) {
+    std::vector<double> work = {0};  // before each node
+    for (NodeId id : group.nodes) {
+      work.push_back(work.back() + seconds_of_node(module_, method_, method_.node(id), costs));
+    }
+    const double least = std::max(kLeastCalls * costs.call_seconds, work.back() / kMostParts);
+    IdVector<ValueId, bool> seen(method_.values.size());
+    size_t begin = 0;
+    bool leaves = false;
+    for (size_t i = 0; i < group.nodes.size(); ++i) {
+      const bool meets = leaves || first_reads_other(group, group.nodes[i], &seen);
+      const size_t cut = without_half_sets(group.nodes, i);
+      if (meets && cut > begin && work[cut] - work[begin] >= least && work.back() - work[cut] >= least) {
+        ++pieces_;
+        for (size_t k = begin; k < cut; ++k) piece_[group.nodes[k]] = pieces_;
+        begin = cut;
+        leaves = false;
+      }
+      leaves = leaves || read[group.nodes[i]];
+    }
+    if (begin == 0) return false;
+    ++pieces_;
+    for (size_t k = begin; k < group.nodes.size(); ++k) piece_[group.nodes[k]] = pieces_;
+    return true;
+  }
+
+  Device device_of(NodeId id) const {
+    const int32_t target = assignment_.target[id];
+    return makes_delegates(target) ? options_.targets[target].device : Device();
+  }
+
+  // Whether the node reads something that a node of another device makes, and that nothing before it in the group reads.
+  bool first_reads_other(const Group& group, NodeId id, IdVector<ValueId, bool>* seen) const {
+    const Device own = options_.targets[group.target].device;
+    bool any = false;
+    ir::for_each_mention(method_, method_.node(id), [&](const ValueId& value) {
+      const ir::Value& read = method_.value(value);
+      if (!(*seen)[value] && read.kind == ir::ValueKind::kNode && device_of(read.node) != own) any = true;
+      (*seen)[value] = true;
+    });
+    return any;
+  }
+
+  // Of each node: whether a node of another device reads what it makes.
+  IdVector<NodeId, bool> read_by_others() const {
+    IdVector<NodeId, bool> read(method_.nodes.size());
+    for (NodeId reader : graph_.nodes) {
+      ir::for_each_mention(method_, method_.node(reader), [&](const ValueId& value) {
+        const ir::Value& made = method_.value(value);
+        if (made.kind == ir::ValueKind::kNode && device_of(made.node) != device_of(reader)) read[made.node] = true;
+      });
+    }
+    return read;
+  }
+
   // The largest number up to `count` of nodes, from the first on, that hold no set in part.
   size_t without_half_sets(const std::vector<NodeId>& nodes, size_t count) const {
     std::vector<size_t> begins(sets_.size(), nodes.size());
@@ -374,6 +450,7 @@ class Grouper {
   // Of each node: nodes of different pieces never share a group, as a limit of their target was between them.
   IdVector<NodeId, int32_t> piece_;
   int32_t pieces_ = 0;
+  bool are_cut_ = false;  // where devices meet
   std::vector<Set> sets_;
   IdVector<NodeId, int32_t> set_of_;  // of each node, -1: of none
   Clusters clusters_;

@@ -13,6 +13,8 @@ using ir::Node;
 using ir::OpId;
 using ir::ValueId;
 
+constexpr double kMostTurns = 1e6;
+
 class Sizes {
  public:
   Sizes(const Module& module, const Method& method, const Node& node) : module_(module), method_(method), node_(node) {}
@@ -81,6 +83,13 @@ Work work_at(const Module& module, const Method& method, const Node& node) {
   for (const ir::Argument& argument : node.args) ir::for_each_value(argument, add);
   for (const ValueId result : node.results) add(result);
   return work;
+}
+
+double turns_of(const Module& module, const Node& node) {
+  if (node.is(OpId::while_)) return kWhileTurns;
+  if (!node.is(OpId::scan)) return 1;
+  const auto* length = std::get_if<ir::Dim>(&node.args[arg::scan::length]);
+  return length == nullptr ? kWhileTurns : std::min(kMostTurns, static_cast<double>(module.symbols.upper(*length)));
 }
 
 }  // namespace berth::placement

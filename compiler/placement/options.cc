@@ -33,7 +33,15 @@ Options options_of(const Options& options, const ir::Method& method) {
   own.split = found->second.split;
   own.by_cost = found->second.by_cost;
   own.direct_copies = found->second.direct_copies;
+  own.cut_where_devices_meet = found->second.cut_where_devices_meet;
   return own;
+}
+
+const DeviceCosts* costs_of(const Options& options, int32_t target) {
+  for (const DeviceCosts& costs : options.costs) {
+    if (costs.target == options.targets[target].name) return &costs;
+  }
+  return nullptr;
 }
 
 std::vector<targets::Target> all_targets(const Options& options) {

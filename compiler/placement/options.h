@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "base/device.h"
 #include "base/failure.h"
 #include "compiler/ir/module.h"
+#include "compiler/placement/delegate_seconds.h"
 #include "compiler/placement/device_costs.h"
 #include "compiler/targets/target.h"
 
@@ -39,6 +41,7 @@ struct MethodTargets {
   bool split = false;
   bool by_cost = false;
   bool direct_copies = true;
+  bool cut_where_devices_meet = false;
 };
 
 struct Options {
@@ -52,8 +55,13 @@ struct Options {
   bool split = false;
   /// Each node runs on that of the targets which take it where it is estimated to take less time (by_cost.h).
   bool by_cost = false;
-  /// By target; where a method is placed by cost, of each of its targets.
+  /// By target; where a method is placed by cost, and where delegates are to be reckoned, of each of its targets.
   std::vector<DeviceCosts> costs;
+  /// Not null: what a call of each delegate that is made takes goes here.
+  std::shared_ptr<DelegateSeconds> delegate_seconds;
+  /// Whether delegates are cut where one device reads what another makes, so that they can work at the same time. REQUIRES:
+  /// costs.
+  bool cut_where_devices_meet = false;
   std::vector<DeviceIo> device_io;
   /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
   /// otherwise through the host, as ExecuTorch's can.
@@ -64,6 +72,9 @@ struct Options {
 
 /// The options of one method: its own targets in the place of the others.
 Options options_of(const Options& options, const ir::Method& method);
+
+/// The costs of a target of these options, by its index; null where Options::costs has none.
+const DeviceCosts* costs_of(const Options& options, int32_t target);
 
 /// The targets of all methods, each once.
 std::vector<targets::Target> all_targets(const Options& options);

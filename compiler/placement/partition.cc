@@ -48,6 +48,7 @@ class MethodPartitioner {
     std::vector<ir::DelegateId> delegates;  // by group
     for (const Group& group : grouping.groups) delegates.push_back(add_delegate(group));
     remark(graph, grouping, delegates);
+    for (size_t g = 0; g < delegates.size(); ++g) reckon(grouping.groups[g], delegates[g]);
     if (grouping.groups.empty()) return Done{};
     changed_ = true;
     rebuild(graph, grouping, delegates);
@@ -69,6 +70,15 @@ class MethodPartitioner {
     if (!target.device.is_cpu()) delegate.specs.push_back({kTargetDevice, to_text(target.device).text});
     delegate.specs.insert(delegate.specs.end(), target.specs.begin(), target.specs.end());
     return module_.delegates.push_back(std::move(delegate));
+  }
+
+  void reckon(const Group& group, ir::DelegateId delegate) const {
+    if (options_.delegate_seconds == nullptr) return;
+    const DeviceCosts* const costs = costs_of(options_, group.target);
+    if (costs == nullptr) return;
+    const bool fuses = options_.targets[group.target].fuses;
+    const double seconds = seconds_of_part(module_, method_, group.nodes, *costs, fuses);
+    options_.delegate_seconds->emplace(module_.delegates[delegate].name, seconds);
   }
 
   void remark(const Graph& graph, const Grouping& grouping, const std::vector<ir::DelegateId>& delegates) const {

@@ -81,6 +81,7 @@ def compile(
     in_place_operators: Sequence[str] | None = None,
     alias: bool | None = None,
     reorder: bool | None = None,
+    overlap: str | None = None,
     fusion: bool | None = None,
     external_constants: Pairs | None = None,
     constant_alignment: int | None = None,
@@ -117,8 +118,8 @@ def compile(
     specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
     split              True: one contiguous part of about equal work for each target
     by_cost            True: each part runs on that of the targets where it is estimated to take less time
-    costs              the file that `berth tune` wrote, which implies by_cost; "none": estimates alone; default: tune's own
-                       default, if that file is there
+    costs              the file that `berth tune` wrote, which implies by_cost where there is no overlap; "none": estimates
+                       alone; default: tune's own default, if that file is there
     device_io          {"x": "cuda:0"}: this input or output is in the caller's memory on that device; with "cpu" in the
                        caller's memory on the host, so that nothing is copied
     banks              ["sram=256K", "dram,slow"]: named pieces of a device's memory, in order of preference
@@ -127,6 +128,8 @@ def compile(
                        the program, zero at first, instead of an input and an output
     planner            "naive", "greedy" or "best" (the default)
     alignment          bytes that values on the host start at multiples of, a power of two from 16
+    overlap            "25%", "64K", "0": an order in which devices work at the same time, by the costs as for by_cost, for
+                       at most so much more memory
     in_place, alias, reorder, fusion
                        False: no result in the place of an input; no views, slices and parts that share bytes; the
                        model's own order; no fused operators
@@ -166,6 +169,7 @@ def compile(
         in_place_operators=in_place_operators,
         alias=alias,
         reorder=reorder,
+        overlap=overlap,
         fusion=fusion,
         external_constants=external_constants,
         constant_alignment=constant_alignment,

@@ -27,7 +27,7 @@ class Options(unittest.TestCase):
         "node_device": lambda method, node, operator: None,
         "specs": [], "device_io": {"x": "cpu"}, "banks": ["sram=1K", "dram,slow"], "pins": {}, "states": {}, "planner": "greedy",
         "alignment": 32, "in_place_operators": ["aten::relu"], "external_constants": {}, "constant_alignment": 64,
-        "segment_alignment": 4096, "time_limit": 1, "costs": "none", "why": "reuse", "stack_traces": True, "verify_ir": True,
+        "segment_alignment": 4096, "time_limit": 1, "costs": "none", "why": "reuse", "overlap": "0", "stack_traces": True, "verify_ir": True,
     }  # fmt: skip
 
     def test_python_has_every_option_of_the_compiler(self):
