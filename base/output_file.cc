@@ -66,7 +66,7 @@ Temporary open_temporary(const std::string& path) {
   return temporary;
 }
 
-// Who may read the file that is replaced may read the new one, and nobody else.
+// The new file may be read by those who may read the one that it replaces.
 void keep_mode(const std::string& path, std::FILE* file) {
   struct stat status;
   if (::stat(path.c_str(), &status) == 0) ::fchmod(::fileno(file), status.st_mode & 07777);

@@ -1,5 +1,5 @@
-// The fears: half a file where a whole one was, a link that is replaced by a file, a secret that everybody may read, and
-// a killed process that keeps all later ones from writing.
+// The fears: half a file where a whole one was, a link that is replaced by a file, permissions that get wider, and a
+// killed process that keeps all later ones from writing.
 #include "base/output_file.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST_F(OutputFiles, LinksInACircleAreAnError) {
   EXPECT_EQ(files(), 2u);
 }
 
-TEST_F(OutputFiles, WhoMayReadTheOldFileMayReadTheNewOne) {
+TEST_F(OutputFiles, ANewFileHasThePermissionsOfTheOld) {
   ASSERT_TRUE(write(path("a"), "old").ok());
   ASSERT_EQ(::chmod(path("a").c_str(), 0600), 0);
   ASSERT_TRUE(write(path("a"), "new").ok());
