@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/delegate.h"
+#include "compiler/placement/entries.h"
 #include "compiler/placement/graph_walk.h"
 
 namespace berth::placement {
@@ -39,6 +40,7 @@ class Grouper {
   // Each round takes at least one node back, or gives some a piece of their own, so there is an end.
   Expected<Grouping> run() {
     BERTH_TRY(ask_for_sets());
+    set_entries_apart();
     for (;;) {
       clusters_ = find_clusters(reads_, colours());
       fill();
@@ -131,6 +133,20 @@ class Grouper {
     }
     take_back(id, Support::kTogether);
     return Done{};
+  }
+
+  // Where Berth's kernels compute in the program's own memory: to others' devices an input is copied first.
+  void set_entries_apart() {
+    if (&graph_ != &method_.body) return;
+    for (const std::vector<NodeId>& nodes : find_entries(module_, method_)) {
+      const int32_t target = assignment_.target[nodes[0]];
+      if (!makes_delegates(target)) continue;
+      if (!options_.targets[target].fuses || !options_.targets[target].device.is_cpu()) continue;
+      const auto stays = [&](NodeId id) { return assignment_.target[id] != target || set_of_[id] >= 0; };
+      if (std::any_of(nodes.begin(), nodes.end(), stays)) continue;
+      ++pieces_;
+      for (NodeId id : nodes) piece_[id] = pieces_;
+    }
   }
 
   // Whether every set is in one group or in none; otherwise it got a piece of its own, or was taken back.

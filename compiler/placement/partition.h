@@ -11,8 +11,9 @@
 //   symbols     that nodes need as numbers are dimensions of inputs. An input of the method that has a missing one is
 //               taken as one more input; where there is none, the node stays outside (symbol-unknown)
 //
-// Groups that hold nothing but views, and that nothing on their device stands beside, are left out (views-only), and so
-// are the last views of groups that compute in the program's own memory (last-view).
+// What makes bytes of a large input is a group of its own (entries.h). Groups that hold nothing but views, and that
+// nothing on their device stands beside, are left out (views-only), and so are the last views of groups that compute in
+// the program's own memory (last-view).
 // Delegates that are there already stay as they are, but that constants among their arguments move inside.
 //
 // Deterministic: the same module and options give the same text.

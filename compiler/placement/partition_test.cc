@@ -237,6 +237,35 @@ TEST(Partition, TrailingViewsInAPlaceRuleAreInside) {
   EXPECT_EQ(module.methods[0].body.nodes.size(), 1u) << ir::print(module);
 }
 
+// Entries.
+
+// A picture of a million numbers, its bytes, and what is computed from those; $read may read the picture too.
+std::string picture_text(const std::string& size, const std::string& read) {
+  return filled(R"(
+    method f(%x: f32[$n]) {
+      %d: f32[$n] = aten::div.Scalar(%x, 0.02) "QuantizeLinear_0"
+      %q: i8[$n] = quantized_decomposed::quantize_per_tensor(%d, 0.1, -3, -128, 127, i8) "QuantizeLinear_0"
+      %y: f32[$n] = quantized_decomposed::dequantize_per_tensor(%q, 0.1, -3, -128, 127, i8, none)
+      %z: f32[$n] = aten::add.Tensor(%y, %$read, 1)
+      return %z
+    })",
+                {{"n", size}, {"read", read}});
+}
+
+TEST(Partition, AnInputDoesNotOutliveItsBytes) {
+  const ir::Module module = placed(picture_text("1000000", "y"), options_of("cpu"));
+  EXPECT_EQ(steps(module), (std::vector<std::string>{"berth::delegate(x) -> q", "berth::delegate(q) -> z"}))
+      << ir::print(module);
+}
+
+TEST(Partition, AnInputThatIsSmallOrReadElsewhereStaysWithItsReaders) {
+  const std::vector<std::string> one = {"berth::delegate(x) -> z"};
+  EXPECT_EQ(steps(placed(picture_text("1000", "y"), options_of("cpu"))), one);
+  EXPECT_EQ(steps(placed(picture_text("1000000", "x"), options_of("cpu"))), one);
+  // A device has a copy of it, which is its own.
+  EXPECT_EQ(count(placed(picture_text("1000000", "y"), options_of("sim:0"))).delegates, 1);
+}
+
 // Constants.
 
 // Limits 1.9.
