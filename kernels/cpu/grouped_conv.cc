@@ -1,6 +1,7 @@
 #include "kernels/cpu/grouped_conv.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/math.h"
 
@@ -53,6 +54,16 @@ GroupedJob job_of(const ConvSpec& spec, int64_t panel_columns) {
   return job;
 }
 
+bool all_finite(const float* x, int64_t count) {
+  uint32_t odd = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, x + i, sizeof(bits));
+    odd += (bits & 0x7F800000u) == 0x7F800000u ? 1u : 0u;
+  }
+  return odd == 0;
+}
+
 // Of [channel][depth][tap][tap].
 WeightLayout layout_of(const GroupedJob& job) {
   WeightLayout l;
@@ -81,6 +92,14 @@ class GroupedEngine final : public PackedEngine {
   explicit GroupedEngine(const GroupedJob& job)
       : PackedEngine(layout_of(job)), job_(job), functions_(grouped_functions()) {}
   const char* name() const override { return job_.is_depthwise() ? "depthwise" : "groups"; }
+
+  // Depthwise sums leave out what is outside, whatever the weight, as the portable kernel's do.
+  Error take_weight(const float* weight, const float*, ThreadPool*) override {
+    const int64_t floats = ceil_div(job_.channels(), job_.panel_columns) * job_.weight_panel;
+    const bool padded = job_.padding[0] != 0 || job_.padding[1] != 0;
+    job_.counts_padding = padded && !job_.is_depthwise() && !all_finite(weight, floats);
+    return Error::kOk;
+  }
 
   bool resize(const ConvSpec& spec) override {
     if (!spec.channels_last()) return false;

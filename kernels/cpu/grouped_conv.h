@@ -18,6 +18,7 @@ struct GroupedJob {
   int64_t weight_tap = 1, weight_panel = 1;
   portable::Activation activation;
   bool residual = false;
+  bool counts_padding = false;  // what is outside counts as zeros: where the weight is not finite, they make NaN
   const float* input = nullptr;
   const float* weight = nullptr;
   const float* bias = nullptr;

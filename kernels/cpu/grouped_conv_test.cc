@@ -25,13 +25,15 @@ int64_t out_size(const Shape& s, int i) {
   return (s.in[i] + 2 * s.padding[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
 }
 
-// The portable kernel's result and ours, of random numbers; infinities and NaNs in the input where `special`. Returns
-// how many runs there were.
-int expect_same(const Shape& s, const char* activation, bool bias, bool residual, bool special, std::mt19937& random) {
+// The portable kernel's result and ours, of random numbers; infinities and NaNs in the input where `special`, an
+// infinity in the weight where `odd_weight`. Returns how many runs there were.
+int expect_same(const Shape& s, const char* activation, bool bias, bool residual, bool special, std::mt19937& random,
+                bool odd_weight = false) {
   const int64_t channels = s.groups * s.columns;
   const std::vector<uint8_t> last = {0, 2, 3, 1};
   const Array input = random_array(random, narrow({s.batch, s.groups * s.depth, s.in[0], s.in[1]}), last, special);
   const Array weight = random_array(random, narrow({channels, s.depth, s.kernel[0], s.kernel[1]}));
+  if (odd_weight) weight.tensor().data<float>()[random() % weight.tensor().numel()] = INFINITY;
   const Arg offsets = bias ? Arg(random_array(random, narrow({channels}))) : Arg(nullptr);
   const Array before = random_array(random, narrow({s.batch, channels, out_size(s, 0), out_size(s, 1)}), last);
   const std::vector<int64_t> stride(s.stride, s.stride + 2), padding(s.padding, s.padding + 2),
@@ -183,6 +185,33 @@ TEST(GroupedConv, EveryGroupMatchesThePortableKernels) {
     runs += expect_same(s, any_activation(random), whole(0, 1) == 0, whole(0, 1) == 0, special, random);
   }
   EXPECT_GT(runs, 150);
+  set_preferred_engine(Prefer::kFaster);
+}
+
+// What padding holds, times infinity, is NaN at every border, or at none: not at the left and the right alone.
+TEST(GroupedConv, AnInfiniteWeightIsTheSameAtEveryBorder) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  const auto whole = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  set_preferred_engine(Prefer::kTiles);
+  int runs = 0;
+  for (int turn = 0; turn < 60 && !::testing::Test::HasFatalFailure(); ++turn) {
+    SCOPED_TRACE(turn);
+    const int64_t width = turn % 3 == 0 ? 1 : int64_t{1} << whole(1, 4);
+    Shape s = {1, whole(2, 12), {}, {}, {}, {}, {}, width, width};
+    for (int i = 0; i < 2; ++i) {
+      s.kernel[i] = 3;
+      s.stride[i] = whole(1, 2);
+      s.dilation[i] = whole(1, 2);
+      s.padding[i] = whole(0, 3);
+      s.in[i] = whole(5, 16);
+    }
+    runs += expect_same(s, "none", true, false, false, random, true);
+  }
+  EXPECT_GT(runs, 60);
   set_preferred_engine(Prefer::kFaster);
 }
 

@@ -211,7 +211,10 @@ inline void copy_plane(const GroupedJob& job, const CopiedBlock& block, int64_t 
   const int64_t from = std::clamp<int64_t>(-block.first, 0, columns);
   const int64_t stop = std::clamp<int64_t>(job.in[1] - block.first, from, columns);
   for (int64_t y = 0; y < block.rows; ++y, to += columns * kLanes) {
-    if (y < block.begin || y >= block.end) continue;  // its taps are left out
+    if (y < block.begin || y >= block.end) {
+      if (job.counts_padding) clear_registers(to, columns);
+      continue;  // else its taps are left out
+    }
     clear_registers(to, from);
     clear_registers(to + stop * kLanes, columns - stop);
     const float* row = block.in + (y * job.in[1] + block.first) * channels + channel;
@@ -266,8 +269,9 @@ inline void run_copied(const GroupedJob& job, const Strip& strip, const GroupedP
       }
       for (int64_t i = 0; i < rows; ++i) {
         const int64_t y = (r + i) * job.stride[0], step = job.dilation[0];
-        const int64_t begin = std::max<int64_t>(0, (strip.begin - y + step - 1) / step);
-        const int64_t end = y >= strip.end ? 0 : std::min(job.kernel[0], (strip.end - y + step - 1) / step);
+        int64_t begin = std::max<int64_t>(0, (strip.begin - y + step - 1) / step);
+        int64_t end = y >= strip.end ? 0 : std::min(job.kernel[0], (strip.end - y + step - 1) / step);
+        if (job.counts_padding) begin = 0, end = job.kernel[0];
         float* out = strip.out + ((r + i) * job.out[1] + x) * job.channels() + panel.columns.first;
         for (int64_t done = 0; done < pixels;) {
           const int64_t taken = tile_pixels(pixels - done);
