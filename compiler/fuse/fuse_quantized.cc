@@ -48,6 +48,7 @@ class QuantizedProducts {
       case OpId::convolution_out: return convolution(context, build, id);
       case OpId::mm_out: return matrix_product(context, build, id, 0);
       case OpId::addmm_out: return matrix_product(context, build, id, 1);
+      case OpId::bmm_out: return products_of_a_batch(context, build, id);
       case OpId::mul_out:
       case OpId::mul_Scalar_out: return scaled_sums(context, build, id);
       case OpId::add_out: return sum(context, build, id);
@@ -99,6 +100,28 @@ class QuantizedProducts {
       if (!plain) return passes::Action::keep();
     }
     return product_of(context, build, id, value_argument(node, left), value_argument(node, left + 1), bias, {});
+  }
+
+  // Both sides dequantised, and computed: those of attention. Each has one scale and zero point, which are known.
+  Expected<passes::Action> products_of_a_batch(Context& context, ir::Builder& build, NodeId id) {
+    const Node node = context.node(id);
+    const auto input = product_input(context, value_argument(node, arg::bmm_out::self));
+    const auto weight = product_input(context, value_argument(node, arg::bmm_out::mat2));
+    if (!input || !weight) return passes::Action::keep();
+    const bool known = input->pair.scale.number() && input->pair.zero_point.number() && weight->pair.scale.number() &&
+                       weight->pair.zero_point.number() && ir::is_none(weight->padding);
+    if (!known) return keep(context, id, Reason::kScale);
+    DequantizedConstant right;
+    right.integers = weight->pair.integers;
+    right.scale = weight->pair.scale;
+    right.zero_point = weight->pair.zero_point;
+    BERTH_ASSIGN_OR_RETURN(right.integers, with_shape(context, build, right.integers, weight->shape, ""));
+    right.type = context.type(right.integers);
+    const auto scale = product_scale(input->pair.scale, right.scale, 1);
+    if (!scale || !right.type.is_contiguous()) return keep(context, id, Reason::kScale);
+    QuantizedProduct product(std::vector<Argument>{});
+    BERTH_ASSIGN_OR_RETURN(const bool fits, set_operands(context, build, *input, right, 1, *scale, &product));
+    return fits ? replace(context, build, id, product) : Expected<passes::Action>(keep(context, id, Reason::kScale));
   }
 
   // Both sides dequantised. Sums of integers without a scale wait for what scales them.
@@ -260,7 +283,7 @@ class QuantizedProducts {
       if (!context.type(residual).is_contiguous()) return false;
       const ValueId input = std::get<ValueId>((*product)[place::input]);
       std::vector<Dim> shape = context.type(input).shape;
-      shape.back() = context.type(std::get<ValueId>((*product)[place::weight])).shape[1];
+      shape.back() = context.type(std::get<ValueId>((*product)[place::weight])).shape.back();
       BERTH_ASSIGN_OR_RETURN(residual, with_shape(context, build, residual, shape, ""));
     }
     (*product)[place::residual] = residual;

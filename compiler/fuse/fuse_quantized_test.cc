@@ -23,6 +23,7 @@ constexpr char kConstants[] = R"(
   const @xs: f32[] = dense<[0.25]>
   const @ys: f32[] = dense<[3.5]>
   const @zs: f32[] = dense<[2.25]>
+  const @big: f32[] = dense<[350]>
   const @bad: f32[] = dense<[inf]>
   const @three: f32[] = dense<[3]>
   const @wt2: i8[3,4] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
@@ -39,6 +40,7 @@ constexpr char kValues[] = R"(
   %xs: f32[] = const @xs
   %ys: f32[] = const @ys
   %zs: f32[] = const @zs
+  %big: f32[] = const @big
   %bad: f32[] = const @bad
   %three: f32[] = const @three
 )";
@@ -429,6 +431,25 @@ TEST(FuseQuantized, LeavesAWeightOfTheRun) {
                       dequantize("%x", kImage, "d") + "%wd: f32[4,3,1,1] = aten::relu(%k)\n" + conv("%d", "y"));
   EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
   EXPECT_TRUE(f.says("not-constant"));
+}
+
+// Scores of attention: both sides are computed, of two heads.
+TEST(FuseQuantized, MultipliesBytesThatAreBothComputed) {
+  const std::string heads = "%x: u8[2,5,8], %k: u8[2,8,7]";
+  const std::string both = dequantize("%x", "[2,5,8]", "q") + dequantize("%k", "[2,8,7]", "t", "%zs");
+  const std::string product = "%s: f32[2,5,7] = aten::bmm(%q, %t)\n";
+  const Fused f = fused_quantized(heads, both + product + quantize("%s", "[2,5,7]", "y", "%big"), kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
+  const Fused g = fused_quantized(heads, both + "%y: f32[2,5,7] = aten::bmm(%q, %t)");
+  EXPECT_EQ(operators(g), "berth::quantized_linear") << g.text;
+  // A sum behind it is as large as the batch.
+  const Fused h =
+      fused_quantized(heads + ", %r: f32[2,5,7]", both + product + "%y: f32[2,5,7] = aten::add.Tensor(%s, %r, 1)");
+  EXPECT_EQ(operators(h), "berth::quantized_linear") << h.text;
+  // Of one side alone nothing is known.
+  const Fused i = fused_quantized("%x: u8[2,5,8], %t: f32[2,8,7]",
+                                  dequantize("%x", "[2,5,8]", "q") + "%y: f32[2,5,7] = aten::bmm(%q, %t)");
+  EXPECT_EQ(operators(i).find("quantized"), std::string::npos) << i.text;
 }
 
 TEST(FuseQuantized, LeavesCudaAlone) {

@@ -158,13 +158,19 @@ Expected<Types> infer_quantized_linear(const ShapeQuery& query) {
   BERTH_TRY(expect_eight_bits(args, input));
   BERTH_TRY(args.expect_rank(input, 1, kMaxRank, "an input"));
   BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_byte_weight(args));
-  BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
-  BERTH_TRY(args.same_size(input.shape.back(), weight.shape[0], "inner sizes"));
+  BERTH_TRY(args.expect_rank(weight, 2, 3, "a weight"));
+  const bool batched = weight.rank() == 3;
+  if (batched) {
+    BERTH_TRY(args.expect_rank(input, 3, 3, "an input of matrices"));
+    BERTH_TRY(args.same_size(input.shape[0], weight.shape[0], "batches"));
+  }
+  const Dim columns = weight.shape.back();
+  BERTH_TRY(args.same_size(input.shape.back(), weight.shape[weight.shape.size() - 2], "inner sizes"));
   Shape shape = input.shape;
-  shape.back() = weight.shape[1];
+  shape.back() = columns;
   Dim rows(1);
-  for (size_t d = 0; d + 1 < shape.size(); ++d) rows = args.symbols.mul(rows, shape[d]);
-  BERTH_ASSIGN_OR_RETURN(const DType dtype, quantized_result(args, weight.dtype, rows, shape, weight.shape[1]));
+  for (size_t d = 0; d + 1 < shape.size() && !batched; ++d) rows = args.symbols.mul(rows, shape[d]);
+  BERTH_ASSIGN_OR_RETURN(const DType dtype, quantized_result(args, weight.dtype, rows, shape, columns));
   return args.one(dtype, std::move(shape));
 }
 

@@ -10,7 +10,7 @@ std::string error_of_call(const std::string& call) {
   const auto module = parse(R"(
 method m(%x: u8[2,5,8], %image: i8[1,4,6,6], %w: i8[8,3], %packed: i8[192], %window: u8[6,2,3,3], %f: f32[2,5,8],
     %one: f32[1], %three: f32[3], %six: f32[6], %ten: f32[10], %bias: i32[3], %zero: u8[1], %izero: i8[1],
-    %wide: i32[10], %r3: i8[2,5,3], %rf: f32[1,6,6,6]) {
+    %wide: i32[10], %r3: i8[2,5,3], %rf: f32[1,6,6,6], %each: i8[2,8,3], %others: i8[4,8,3]) {
   )" + call + "\n  return\n}");
   return module.ok() ? "" : module.error().message;
 }
@@ -35,6 +35,7 @@ TEST(ShapeRulesQuantized, AProductHasTheTypeThatIsNamed) {
   EXPECT_EQ(linear("u8[2,5,3]", "%x, %one, %zero, %packed, none, %three, %three, none",
                    "\"divide\", u8, \"berth int8 [8,3]\""),
             "");
+  EXPECT_EQ(linear("u8[2,5,3]", "%x, none, %zero, %each, %izero, %three, none, %r3", kRest), "");
 }
 
 TEST(ShapeRulesQuantized, AProductRefusesWhatDoesNotFit) {
@@ -44,9 +45,11 @@ TEST(ShapeRulesQuantized, AProductRefusesWhatDoesNotFit) {
   };
   refused("%f, none, none, %w, none, %one, none, none", kRest, "expected u8 or i8, found f32");
   refused("%x, none, none, %three, none, %one, none, none", kRest, "expected u8 or i8, found f32");
-  refused("%x, none, none, %packed, none, %one, none, none", kRest, "a weight of 2 dimensions");
+  refused("%x, none, none, %packed, none, %one, none, none", kRest, "a weight of 2 to 3 dimensions");
   refused("%x, none, none, %packed, none, %one, none, none", "\"divide\", u8, \"what\"",
           "that holds the weight's sizes");
+  refused("%x, none, none, %others, none, %one, none, none", kRest, "batches, found 2 and 4");
+  refused("%x, %ten, none, %each, none, %one, none, none", kRest, "scales of the input and rows, found 10 and 1");
   refused("%x, %six, none, %w, none, %one, none, none", kRest, "scales of the input and rows, found 6 and 10");
   refused("%x, none, %izero, %w, none, %one, none, none", kRest, "expected u8 or i32 for 'input_zero_point'");
   refused("%x, none, none, %w, none, %six, none, none", kRest, "scales and columns, found 6 and 3");

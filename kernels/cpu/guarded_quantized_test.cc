@@ -46,7 +46,9 @@ void compare(QuantizedCases& cases, const QuantizedCase& c) {
   for (auto* array : {&ours.input_scale, &ours.input_zero, &ours.weight_zero, &ours.bias, &ours.residual}) {
     if (*array) memory(**array);
   }
-  const auto kind = static_cast<WeightKind>(cases.whole(0, 2));
+  const bool batched = !c.conv && c.weight.tensor().rank() == 3;
+  auto kind = static_cast<WeightKind>(cases.whole(0, 2));
+  if (batched && kind == WeightKind::kPacked) kind = WeightKind::kComputed;
   std::string text;
   const Array weight = kind == WeightKind::kPacked ? packed_weight(ours, memory, &text) : ours.weight;
   std::vector<size_t> constants;
@@ -73,6 +75,15 @@ TEST(GuardedQuantized, ProductsAreThePortableOnesToTheBit) {
     const int32_t depth = cases.seldom() ? 4 * cases.whole(1, 100) : cases.whole(1, 40);
     const int32_t columns = cases.truth() ? cases.whole(1, 40) : 16 * cases.whole(1, 12);
     compare(cases, cases.linear(rows, depth, columns, cases.seldom()));
+  });
+}
+
+TEST(GuardedQuantized, ProductsOfABatchAreThePortableOnesToTheBit) {
+  testing::for_each_seed(60, [](unsigned seed) {
+    QuantizedCases cases(seed);
+    const int32_t depth = cases.truth() ? 4 * cases.whole(1, 40) : cases.whole(1, 70);
+    const int32_t columns = cases.truth() ? cases.whole(1, 70) : 16 * cases.whole(1, 6);
+    compare(cases, cases.matrices(cases.whole(1, 4), cases.whole(1, 70), depth, columns, cases.seldom()));
   });
 }
 

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "format/arguments.h"
 #include "kernels/cpu/quantized_run.h"
+#include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -45,9 +47,15 @@ struct QuantizedLinear {
   static constexpr bool kConv = false;
   static constexpr auto kPortable = portable::quantized_linear_out;
   static int64_t groups(const Args&) { return 1; }
+  static bool is_batched(const Args& args) { return args.weight.rank() == 3; }
+  // Of a matrix for each of a batch, that of one.
   static bool find_layout(const Args& args, QuantizedLayout* layout) {
-    if (args.weight.rank() != 2 || args.weight.numel() == 0) return false;
-    *layout = linear_layout(dense_sizes_of(args.weight));
+    const int rank = args.weight.rank();
+    if (rank < 2 || rank > 3 || args.weight.numel() == 0) return false;
+    DenseSizes sizes;
+    sizes.rank = 2;
+    for (int d = 0; d < 2; ++d) sizes.size[d] = args.weight.sizes()[rank - 2 + d];
+    *layout = linear_layout(sizes);
     return true;
   }
 };
@@ -57,6 +65,7 @@ struct QuantizedConv {
   static constexpr bool kConv = true;
   static constexpr auto kPortable = portable::quantized_conv_out;
   static int64_t groups(const Args& args) { return args.groups; }
+  static bool is_batched(const Args&) { return false; }
   static bool find_layout(const Args& args, QuantizedLayout* layout);
 };
 
@@ -114,14 +123,15 @@ Error prepare_quantized(PrepareContext& context, const typename Op::Args& args, 
   if (!layout_of<Op>(args, &state->layout)) {
     return packed ? context.fail(Error::kInvalidProgram, kBadQuantizedPacking) : Error::kOk;
   }
-  state->constant = constant;
+  // A batch of matrices is packed one by one as it is multiplied, whatever makes them.
+  state->constant = constant && !Op::is_batched(args);
   if (packed) {
     state->packed = args.weight.template data<uint8_t>();
   } else {
     if (!state->allocate(state->layout.bytes())) {
       return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
     }
-    if (constant) pack_weight(state->layout, args.weight, state->owned);
+    if (state->constant) pack_weight(state->layout, args.weight, state->owned);
     state->packed = state->owned;
   }
   *out = state.release();
@@ -137,6 +147,62 @@ Error read_call(KernelContext& context, const QuantizedConv::Args& args, const T
   return portable::read_quantized_conv(context, args, weight, product, convolution);
 }
 
+// A matrix of a row-major batch.
+class MatrixOf {
+ public:
+  MatrixOf(const Tensor& batch, int64_t index) {
+    static constexpr uint8_t kOrder[2] = {0, 1};
+    for (int d = 0; d < 2; ++d) sizes_[d] = batch.sizes()[1 + d];
+    const int64_t bytes = batch.size(1) * batch.size(2) * static_cast<int64_t>(element_size(batch.dtype()));
+    tensor_ = Tensor(batch.dtype(), 2, sizes_, kOrder, strides_, static_cast<uint8_t*>(batch.raw()) + index * bytes);
+  }
+  MatrixOf(const MatrixOf&) = delete;
+  MatrixOf& operator=(const MatrixOf&) = delete;
+  Tensor& tensor() { return tensor_; }
+
+ private:
+  int32_t sizes_[2];
+  int64_t strides_[2];
+  Tensor tensor_;
+};
+
+Error call_batched(KernelContext& context, const QuantizedLinear::Args& args, const QuantizedState& state,
+                   const QuantizedLayout& layout) {
+  const Tensor& weight = args.weight;
+  portable::QuantizedProduct whole;
+  BERTH_RETURN_IF_ERROR(portable::read_quantized_linear(context, args, weight, &whole));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, weight));
+  if (args.out.numel() == 0) return Error::kOk;
+  if (layout.bytes() > state.layout.bytes()) {
+    return context.fail(Error::kInvalidArgument, "its weight is larger than it was when the method was loaded");
+  }
+  QuantizedJob job;
+  job.layout = &layout;
+  job.functions = state.functions;
+  job.packed = state.packed;
+  const size_t temp_bytes = [&] {
+    MatrixOf first(args.input, 0);
+    job.input = &first.tensor();
+    return quantized_temp_bytes(job, context.threads());
+  }();
+  auto* const temp = static_cast<uint8_t*>(context.allocate_temp(temp_bytes));
+  if (temp == nullptr) return Error::kMemoryAllocationFailed;
+  for (int64_t i = 0; i < weight.size(0); ++i) {
+    MatrixOf input(args.input, i), out(args.out, i);
+    std::optional<MatrixOf> residual;
+    portable::QuantizedProduct product = whole;
+    product.out = &out.tensor();
+    if (args.residual != nullptr) product.residual = &residual.emplace(*args.residual, i).tensor();
+    pack_matrix(layout, weight.data<uint8_t>() + i * weight.stride(0), weight.dtype() == DType::kI8,
+                weight.strides().data() + 1, state.owned);
+    job.product = &product;
+    job.input = &input.tensor();
+    KernelContext own({temp, temp_bytes}, context.pool(), context.devices(), context.user());
+    BERTH_RETURN_IF_ERROR(run_quantized(own, job));
+  }
+  return Error::kOk;
+}
+
 template <typename Op>
 Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   auto* state = static_cast<QuantizedState*>(context.state());
@@ -144,6 +210,9 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   // A weight that is computed may have other sizes in each call.
   QuantizedLayout layout = state->layout;
   if (!state->constant && !layout_of<Op>(args, &layout)) return Op::kPortable(context, args);
+  if constexpr (!Op::kConv) {
+    if (Op::is_batched(args)) return call_batched(context, args, *state, layout);
+  }
   const DenseWeight dense(layout, args.weight.dtype());
   portable::QuantizedProduct product;
   portable::Convolution convolution;
@@ -181,7 +250,7 @@ size_t quantized_linear_temp_bytes(const arguments::quantized_linear_out& args, 
   QuantizedJob job;
   job.layout = &layout;
   job.input = &args.input;
-  return quantized_temp_bytes(job, threads);
+  return quantized_temp_bytes(job, threads) + (QuantizedLinear::is_batched(args) ? portable::kTempPadding : 0);
 }
 
 Error quantized_linear_prepare(PrepareContext& context, const arguments::quantized_linear_out& args, void** state) {

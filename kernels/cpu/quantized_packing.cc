@@ -1,10 +1,12 @@
 #include "kernels/cpu/quantized_packing.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/math.h"
 #include "kernels/cpu/packing.h"
+#include "kernels/portable/multiversion.h"
 
 namespace berth::cpu {
 namespace {
@@ -37,6 +39,17 @@ int64_t product_of_sizes(const DenseSizes& dense, int first) {
   int64_t product = 1;
   for (int d = first; d < dense.rank; ++d) product *= dense.size[d];
   return product;
+}
+
+// A quad of a panel from its four rows, and what they add to the sums of its columns. `flip` makes bytes signed.
+BERTH_MULTIVERSION void pack_quad(const uint8_t* const (&row)[kQuad], uint32_t flip, uint32_t* quad, int32_t* sums) {
+  for (int64_t c = 0; c < kPanelColumns; ++c) {
+    const uint32_t a = row[0][c], b = row[1][c], e = row[2][c], f = row[3][c];
+    const uint32_t four = (a | b << 8 | e << 16 | f << 24) ^ flip;
+    quad[c] = four;
+    sums[c] += static_cast<int8_t>(four) + static_cast<int8_t>(four >> 8) + static_cast<int8_t>(four >> 16) +
+               static_cast<int8_t>(four >> 24);
+  }
 }
 
 }  // namespace
@@ -154,6 +167,35 @@ void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_sign
       std::memcpy(packed + layout.weight_bytes() + (panel * wide + c % wide) * static_cast<int64_t>(sizeof(sum)), &sum,
                   sizeof(sum));
     }
+  }
+}
+
+void pack_matrix(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
+                 uint8_t* packed) {
+  static_assert(kQuad == 4);
+  if (strides[1] != 1) return pack_into(layout, dense, is_signed, strides, packed);
+  const uint32_t flip = is_signed ? 0 : 0x80808080u;
+  const uint8_t zero = is_signed ? 0 : 0x80;
+  uint8_t edge[kQuad][kPanelColumns];
+  uint8_t* quad = packed;
+  for (int64_t panel = 0; panel < layout.panels(); ++panel) {
+    const int64_t first = panel * kPanelColumns;
+    const int64_t columns = std::min(kPanelColumns, layout.columns - first);
+    int32_t sums[kPanelColumns] = {};
+    for (int64_t k = 0; k < layout.quads() * kQuad; k += kQuad, quad += kQuadBytes) {
+      const uint8_t* row[kQuad];
+      for (int64_t i = 0; i < kQuad; ++i) {
+        row[i] = dense + (k + i) * strides[0] + first;
+        if (columns == kPanelColumns && k + i < layout.depth) continue;
+        std::memset(edge[i], zero, kPanelColumns);
+        if (k + i < layout.depth) std::memcpy(edge[i], row[i], columns);
+        row[i] = edge[i];
+      }
+      uint32_t numbers[kPanelColumns];
+      pack_quad(row, flip, numbers, sums);
+      std::memcpy(quad, numbers, kQuadBytes);
+    }
+    std::memcpy(packed + layout.weight_bytes() + panel * static_cast<int64_t>(sizeof(sums)), sums, sizeof(sums));
   }
 }
 

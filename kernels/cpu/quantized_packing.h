@@ -72,6 +72,11 @@ bool read_quantized_packing(StringRef text, int64_t bytes, bool conv, int64_t gr
 void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
                uint8_t* packed);
 
+/// The same of a matrix [depth, columns] that a run computes, fast where its columns lie side by side. REQUIRES: `layout`
+/// is a linear_layout().
+void pack_matrix(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
+                 uint8_t* packed);
+
 /// The sizes of `tensor`. REQUIRES: rank() <= DenseSizes::kMaxRank
 DenseSizes dense_sizes_of(const Tensor& tensor);
 

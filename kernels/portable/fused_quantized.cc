@@ -168,15 +168,18 @@ Error read_quantized_linear(KernelContext& context, const arguments::quantized_l
       (args.residual != nullptr && !args.residual->is_contiguous())) {
     return context.fail(Error::kInvalidArgument, "a quantised product's tensors must be in row-major order");
   }
-  if (input.rank() < 1 || weight.rank() != 2 || input.size(input.rank() - 1) != weight.size(0)) {
+  const bool batched = weight.rank() == 3;
+  const bool ranks = batched ? input.rank() == 3 && input.size(0) == weight.size(0) : weight.rank() == 2;
+  if (input.rank() < 1 || !ranks || input.size(input.rank() - 1) != weight.size(weight.rank() - 2)) {
     return context.fail(Error::kInvalidArgument, "the sizes of a quantised product's tensors do not fit");
   }
+  const int64_t columns = weight.size(weight.rank() - 1);
   Sizes sizes = sizes_of(input);
-  int64_t rows = 1;
-  for (int d = 0; d + 1 < sizes.rank; ++d) rows *= sizes.data[d];
-  sizes.data[sizes.rank - 1] = static_cast<int32_t>(weight.size(1));
+  int64_t rows = 1;  // that may differ
+  for (int d = 0; d + 1 < sizes.rank && !batched; ++d) rows *= sizes.data[d];
+  sizes.data[sizes.rank - 1] = static_cast<int32_t>(columns);
   BERTH_RETURN_IF_ERROR(resize_out(context, args.out, sizes.span()));
-  return read_product(context, args, weight, rows, weight.size(1), product);
+  return read_product(context, args, weight, rows, columns, product);
 }
 
 Error read_quantized_conv(KernelContext& context, const arguments::quantized_conv_out& args, const Tensor& weight,

@@ -11,7 +11,8 @@
 //   out = t                of f32
 //   out = quantised(t)     of 8 bits: clamp(round(t / scale) + zero_point, low, high), halves to even, NaN to low
 //
-// A padded position of a convolution holds the input's zero point: a real 0.
+// A padded position of a convolution holds the input's zero point: a real 0. A weight of a linear may have three
+// dimensions, [batch, depth, columns], for an input of [batch, rows, depth]: then the input has one scale and zero point.
 #pragma once
 
 #include <cmath>

@@ -18,11 +18,12 @@ int32_t byte_at(const Tensor& tensor, int64_t i) {
 // Sums wrap around, which only unsigned numbers may.
 uint32_t product_of(int32_t a, int32_t b) { return static_cast<uint32_t>(a) * static_cast<uint32_t>(b); }
 
-// One row of the input times columns [first, first + count) of the weight.
+// One row of the input times columns [first, first + count) of the weight, whose row 0 lies at `matrix`.
 template <typename Weight>
-void sum_row(const QuantizedProduct& p, const Tensor& input, const Tensor& weight, int64_t row, int64_t first,
-             int64_t count, uint32_t* sums) {
-  const int64_t depth = weight.size(0);
+void sum_row(const QuantizedProduct& p, const Tensor& input, const Tensor& weight, int64_t matrix, int64_t row,
+             int64_t first, int64_t count, uint32_t* sums) {
+  const int down = weight.rank() - 2, across = weight.rank() - 1;
+  const int64_t depth = weight.size(down), step = weight.stride(across);
   const int32_t input_zero = p.input_zero[row];
   int32_t zeros[kQuantizedChunk];
   for (int64_t i = 0; i < count; ++i) {
@@ -31,8 +32,8 @@ void sum_row(const QuantizedProduct& p, const Tensor& input, const Tensor& weigh
   }
   for (int64_t k = 0; k < depth; ++k) {
     const int32_t x = byte_at(input, row * depth + k) - input_zero;
-    const Weight* w = weight.data<Weight>() + k * weight.stride(0) + first * weight.stride(1);
-    for (int64_t i = 0; i < count; ++i) sums[i] += product_of(x, int32_t{w[i * weight.stride(1)]} - zeros[i]);
+    const Weight* w = weight.data<Weight>() + matrix + k * weight.stride(down) + first * step;
+    for (int64_t i = 0; i < count; ++i) sums[i] += product_of(x, int32_t{w[i * step]} - zeros[i]);
   }
 }
 
@@ -116,15 +117,19 @@ Error quantized_linear_out(KernelContext& context, const arguments::quantized_li
   BERTH_RETURN_IF_ERROR(read_quantized_linear(context, args, weight, &product));
   BERTH_RETURN_IF_ERROR(check_memory(context, weight));
   if (args.out.numel() == 0) return Error::kOk;
-  const int64_t columns = weight.size(1);
-  context.parallel_for(args.out.numel() / columns, grain_of(columns * weight.size(0)), [&](int64_t begin, int64_t end) {
+  const bool batched = weight.rank() == 3;
+  const int64_t columns = weight.size(weight.rank() - 1), rows = args.out.numel() / columns;
+  const int64_t rows_each = batched ? rows / weight.size(0) : rows;
+  const int64_t grain = grain_of(columns * weight.size(weight.rank() - 2));
+  context.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
+      const int64_t matrix = batched ? row / rows_each * weight.stride(0) : 0;
       for (int64_t first = 0; first < columns; first += kQuantizedChunk) {
         const int64_t count = std::min(kQuantizedChunk, columns - first);
         uint32_t sums[kQuantizedChunk];
         int32_t whole[kQuantizedChunk];
-        (product.signed_weight ? sum_row<int8_t> : sum_row<uint8_t>)(product, args.input, weight, row, first, count,
-                                                                     sums);
+        (product.signed_weight ? sum_row<int8_t> : sum_row<uint8_t>)(product, args.input, weight, matrix, row, first,
+                                                                     count, sums);
         for (int64_t i = 0; i < count; ++i) whole[i] = static_cast<int32_t>(sums[i]);
         const int64_t at = row * columns + first;
         finish_sums(product, whole, count, {row, first, at, 1, at, 1});

@@ -71,13 +71,18 @@ std::vector<double> residual_of(const QuantizedCase& c) {
 
 Array expected_linear(const QuantizedCase& c) {
   const std::vector<double> x = c.input.values(), w = c.weight.values(), residual = residual_of(c);
-  const int64_t depth = c.weight.tensor().size(0), columns = c.weight.tensor().size(1);
+  const Tensor& weight = c.weight.tensor();
+  const bool batched = weight.rank() == 3;
+  const int64_t depth = weight.size(batched ? 1 : 0), columns = weight.size(batched ? 2 : 1);
+  const int64_t rows = batched ? c.input.tensor().size(1) : INT64_MAX;  // of a matrix
   std::vector<double> results(c.out.tensor().numel());
   for (size_t i = 0; i < results.size(); ++i) {
     const int64_t row = static_cast<int64_t>(i) / columns, column = static_cast<int64_t>(i) % columns;
+    const double* const matrix = w.data() + row / rows * depth * columns;
     double s = 0;
     for (int64_t k = 0; k < depth; ++k) {
-      s += (x[row * depth + k] - at(c.input_zero, row, 0)) * (w[k * columns + column] - at(c.weight_zero, column, 0));
+      s += (x[row * depth + k] - at(c.input_zero, row, 0)) *
+           (matrix[k * columns + column] - at(c.weight_zero, column, 0));
     }
     results[i] = finished(c, static_cast<int64_t>(s), row, column, residual[i]);
   }
@@ -125,6 +130,16 @@ TEST(QuantizedProduct, IsTheSumThatTheHeaderSays) {
   berth::testing::for_each_seed(150, [](unsigned seed) {
     QuantizedCases cases(seed);
     const QuantizedCase c = cases.linear(cases.whole(1, 5), cases.whole(0, 20), cases.whole(1, 300) % 40 + 1, true);
+    ASSERT_EQ(run_with(quantized_linear_out, c.args(), cases.whole(1, 3)).message, "");
+    EXPECT_EQ(first_difference(expected_linear(c), c.out), "");
+  });
+}
+
+TEST(QuantizedProduct, MultipliesEachOfABatchByItsOwnMatrix) {
+  berth::testing::for_each_seed(60, [](unsigned seed) {
+    QuantizedCases cases(seed);
+    const QuantizedCase c =
+        cases.matrices(cases.whole(1, 4), cases.whole(1, 5), cases.whole(1, 20), cases.whole(1, 30), true);
     ASSERT_EQ(run_with(quantized_linear_out, c.args(), cases.whole(1, 3)).message, "");
     EXPECT_EQ(first_difference(expected_linear(c), c.out), "");
   });

@@ -63,6 +63,15 @@ class QuantizedCases {
     return c;
   }
 
+  /// A product of two matrices for each of a batch.
+  QuantizedCase matrices(int32_t batch, int32_t rows, int32_t depth, int32_t columns, bool hostile = false) {
+    QuantizedCase c;
+    c.input = bytes({batch, rows, depth});
+    c.weight = bytes({batch, depth, columns});
+    finish(c, 1, columns, depth, {batch, rows, columns}, {}, hostile);
+    return c;
+  }
+
   struct Image {
     int32_t batch = 1, groups = 1, in = 1, out = 1;  // channels of a group
     std::vector<int32_t> size, kernel;
