@@ -85,6 +85,8 @@ class RegionConverter {
     if (op == OpId::permute_copy_out) return tokens(id);
     if (op == OpId::native_group_norm_out) return again(id, node.args, {1, 2});
     if (op == OpId::mean_out) return mean(id);
+    if (op == OpId::amax_out) return largest(id);
+    if (op == OpId::constant_pad_nd_out) return padded(id);
     if (node.op->layout_agnostic && node.op->joins_or_cuts()) {
       std::vector<Argument> args = node.args;
       Argument& named = args[node.op->dim_argument];
@@ -253,6 +255,57 @@ class RegionConverter {
       replaced_.add(result, made);
     }
     return true;
+  }
+
+  // Over the places alone.
+  Expected<bool> largest(NodeId id) {
+    const Node& node = method_.node(id);
+    const ValueId line = std::get<ValueId>(node.args[arg::amax_out::self]), result = node.results[0];
+    const DimList& dims = std::get<DimList>(node.args[arg::amax_out::dim]);
+    const ir::TensorType& type = method_.tensor(line);
+    if (dims.size() != 1 || image_dim(dims[0]) != 3 || type.dtype != DType::kF32) return false;
+    const Dim places = type.shape.back();
+    if (!places.is_constant() || places.value < 1) return false;
+    const std::string source = node.source;
+    const DimList window = {Dim(1), places}, shape = method_.tensor(result).shape;
+    std::vector<Argument> args = {image_.at(line), window, window, ir::dims({0, 0}), ir::dims({1, 1}), false};
+    BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
+                           build_.create(OpId::max_pool2d_with_indices_out, std::move(args), source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows,
+                           build_.one(OpId::permute_copy_out, {made[0], ir::dims({0, 2, 3, 1})}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId seen, build_.one(OpId::view_copy_out, {rows, shape}, source));
+    replaced_.add(result, seen);
+    return true;
+  }
+
+  // Before the first place and behind the last one.
+  Expected<bool> padded(NodeId id) {
+    const Node node = method_.node(id);
+    const ValueId line = std::get<ValueId>(node.args[arg::constant_pad_nd_out::self]), result = node.results[0];
+    const DimList& pads = std::get<DimList>(node.args[arg::constant_pad_nd_out::pad]);
+    const auto known = [](const Dim& pad) { return pad.is_constant() && pad.value >= 0; };
+    if (!is_line(result) || pads.size() != 2 || !std::all_of(pads.begin(), pads.end(), known)) return false;
+    ValueList parts = {image_.at(line)};
+    for (size_t side = 0; side < 2; ++side) {
+      if (pads[side].value == 0) continue;
+      BERTH_ASSIGN_OR_RETURN(const ValueId filled, filled_line(node, pads[side]));
+      parts.insert(side == 0 ? parts.begin() : parts.end(), filled);
+    }
+    if (parts.size() == 1) return false;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::cat_out, {parts, Dim(3)}, node.source));
+    BERTH_TRY(stands_for(result, made, node.source));
+    return true;
+  }
+
+  // `places` of the number that `pad` pads with, the channels innermost.
+  Expected<ValueId> filled_line(const Node& pad, Dim places) {
+    const ir::TensorType type = method_.tensor(pad.results[0]);
+    const DimList shape = {type.shape[0], Dim(1), places, type.shape[1]};
+    const Argument dtype = Dim(static_cast<int64_t>(type.dtype));
+    BERTH_ASSIGN_OR_RETURN(
+        const ValueId rows,
+        build_.one(OpId::full_out, {shape, pad.args[arg::constant_pad_nd_out::value], dtype}, pad.source));
+    return build_.one(OpId::permute_copy_out, {rows, ir::dims({0, 3, 1, 2})}, pad.source);
   }
 
   // Channels as tokens.

@@ -28,6 +28,32 @@ TEST(Conv1dTo2d, ConvolutionsOverOneAxisBecomeTwoDimensional) {
       << one.text;
 }
 
+// Of causal convolutions, and of what looks at all points. Without copies to row-major order and back.
+TEST(Conv1dTo2d, PaddingAndMaximaGoOnWithImages) {
+  const Fused one = fused(with_constants({{"w", {4, 3, 2}}, {"k", {4, 4, 3}}}, "%x: f32[2,3,12]", R"(
+    %p: f32[2,3,13] = aten::constant_pad_nd(%x, [1, 0], 0.0)
+    %c: f32[2,4,12] = aten::convolution(%p, %w, none, [1], [0], [1], false, [0], 1)
+    %e: f32[2,4,18] = aten::constant_pad_nd(%c, [4, 2], -1.5)
+    %d: f32[2,4,12] = aten::convolution(%e, %k, none, [1], [0], [3], false, [0], 1)
+    %y: f32[2,4] = aten::amax(%d, [-1], false)
+    return %y
+  )"));
+  EXPECT_EQ(
+      one.operators(),
+      "aten::constant_pad_nd dim_order_ops::_clone_dim_order berth::conv aten::full aten::permute_copy aten::full "
+      "aten::permute_copy aten::cat berth::conv aten::max_pool2d_with_indices aten::permute_copy")
+      << one.text;
+  // Of a part of the line, and of the channels too: not what images have an operator for.
+  const Fused other = fused(with_constants({{"w", {4, 3, 2}}}, "%x: f32[2,3,12]", R"(
+    %c: f32[2,4,11] = aten::convolution(%x, %w, none, [1], [0], [1], false, [0], 1)
+    %e: f32[2,4,9] = aten::constant_pad_nd(%c, [-3, 1], 0.0)
+    %y: f32[2] = aten::amax(%e, [1, 2], false)
+    return %y
+  )"));
+  EXPECT_NE(other.operators().find("aten::amax"), std::string::npos) << other.text;
+  EXPECT_NE(other.operators().find("aten::constant_pad_nd"), std::string::npos) << other.text;
+}
+
 // With a bias, which has one dimension, and a residual that is a signal.
 TEST(Conv1dTo2d, ConvolutionsOfBytesToo) {
   const Fused one = fuse_module(passes::parsed(R"(

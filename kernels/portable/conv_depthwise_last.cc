@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kChannels = 128;  // of an item
 constexpr int64_t kRows = 8;        // of an item
-constexpr int64_t kMaxTaps = 64;
+constexpr int64_t kMaxTaps = 128;
 constexpr int64_t kSlotFloats = kChannels * kMaxTaps;
 constexpr double kSerialWork = 1 << 16;
 

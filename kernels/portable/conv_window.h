@@ -20,7 +20,7 @@ struct WindowAxis {
 
 class Window {
  public:
-  static constexpr int kMaxTaps = 64;
+  static constexpr int kMaxTaps = 128;
   /// Bound of scratch_floats().
   static constexpr int64_t kMaxScratchFloats = 24 * 1024;
 
