@@ -17,7 +17,9 @@ from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "models"))
+sys.path.insert(0, str(ROOT / "bench"))
 from make_models import calibrate, picture, zoo  # noqa: E402
+from wild_families import FAMILIES  # noqa: E402
 
 
 def conv_silu(i, o, k=1, stride=1, groups=1):
@@ -580,6 +582,7 @@ MODELS = {
     "volume": lambda: (Volume(), (torch.randn(1, 1, 32, 32, 32),)),
     "video": lambda: (Video(), (torch.randn(1, 3, 8, 64, 64),)),
     "messages": lambda: (Messages(), (torch.randn(1, 48, 16), (torch.rand(1, 48, 48) < .3).float())),
+    **FAMILIES,
     **{f"timm_{name}": timms(name, side) for name, side in (
         ("fastvit_t8", 256), ("mixnet_s", 224), ("mobilevitv2_050", 256), ("pvt_v2_b0", 224), ("dpn68", 224),
         ("inception_next_atto", 224), ("edgenext_x_small", 256), ("xcit_nano_12_p16_224", 224),
