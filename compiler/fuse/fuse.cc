@@ -24,6 +24,7 @@
 #include "compiler/fuse/order_weights.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
+#include "compiler/fuse/split_heads.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
@@ -98,6 +99,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // After products, which take activations and sums to their ends.
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.
+      {"dce", passes::dce},
+      // Behind element-wise chains, which make floats of the scores and bytes of their softmax.
+      pass("split_heads", split_heads),
       {"dce", passes::dce},
       pass("conv1d_to_2d", conv1d_to_2d),
       // Unused lines count as readers of their images.

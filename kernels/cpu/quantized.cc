@@ -123,11 +123,11 @@ Error prepare_quantized(PrepareContext& context, const typename Op::Args& args, 
   if (!layout_of<Op>(args, &state->layout)) {
     return packed ? context.fail(Error::kInvalidProgram, kBadQuantizedPacking) : Error::kOk;
   }
-  // A batch of matrices is packed one by one as it is multiplied, whatever makes them.
+  // A batch of matrices is packed one by one, in temporary memory, whatever makes them.
   state->constant = constant && !Op::is_batched(args);
   if (packed) {
     state->packed = args.weight.template data<uint8_t>();
-  } else {
+  } else if (!Op::is_batched(args)) {
     if (!state->allocate(state->layout.bytes())) {
       return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
     }
@@ -179,14 +179,15 @@ Error call_batched(KernelContext& context, const QuantizedLinear::Args& args, co
   QuantizedJob job;
   job.layout = &layout;
   job.functions = state.functions;
-  job.packed = state.packed;
+  auto* const packed = static_cast<uint8_t*>(context.allocate_temp(layout.bytes()));
+  job.packed = packed;
   const size_t temp_bytes = [&] {
     MatrixOf first(args.input, 0);
     job.input = &first.tensor();
     return quantized_temp_bytes(job, context.threads());
   }();
   auto* const temp = static_cast<uint8_t*>(context.allocate_temp(temp_bytes));
-  if (temp == nullptr) return Error::kMemoryAllocationFailed;
+  if (packed == nullptr || temp == nullptr) return Error::kMemoryAllocationFailed;
   for (int64_t i = 0; i < weight.size(0); ++i) {
     MatrixOf input(args.input, i), out(args.out, i);
     std::optional<MatrixOf> residual;
@@ -194,7 +195,7 @@ Error call_batched(KernelContext& context, const QuantizedLinear::Args& args, co
     product.out = &out.tensor();
     if (args.residual != nullptr) product.residual = &residual.emplace(*args.residual, i).tensor();
     pack_matrix(layout, weight.data<uint8_t>() + i * weight.stride(0), weight.dtype() == DType::kI8,
-                weight.strides().data() + 1, state.owned);
+                weight.strides().data() + 1, packed);
     job.product = &product;
     job.input = &input.tensor();
     KernelContext own({temp, temp_bytes}, context.pool(), context.devices(), context.user());
@@ -250,7 +251,9 @@ size_t quantized_linear_temp_bytes(const arguments::quantized_linear_out& args, 
   QuantizedJob job;
   job.layout = &layout;
   job.input = &args.input;
-  return quantized_temp_bytes(job, threads) + (QuantizedLinear::is_batched(args) ? portable::kTempPadding : 0);
+  const size_t bytes = quantized_temp_bytes(job, threads);
+  if (!QuantizedLinear::is_batched(args)) return bytes;
+  return bytes + portable::kTempPadding + static_cast<size_t>(layout.bytes()) + portable::kTempPadding;
 }
 
 Error quantized_linear_prepare(PrepareContext& context, const arguments::quantized_linear_out& args, void** state) {
