@@ -19,6 +19,7 @@
 #include "compiler/fuse/fuse_quantized.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
+#include "compiler/fuse/mean_of_bytes.h"
 #include "compiler/fuse/move_quantization.h"
 #include "compiler/fuse/narrow_weights.h"
 #include "compiler/fuse/order_weights.h"
@@ -61,6 +62,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("expand_transposed", expand_transposed),
       // Early: what reads moved numbers may read moved bytes.
       pass("move_quantization", move_quantization),
+      // Behind it, which may have moved the dequantisation to the mean.
+      pass("mean_of_bytes", mean_of_bytes),
       pass("fuse_dynamic_quantize", fuse_dynamic_quantize),
       // What was moved or rounded in another way must not count as a reader.
       {"dce", passes::dce},

@@ -31,8 +31,7 @@ Fused attention(const std::string& tokens, const std::string& mask = "") {
           filled("\n%o: f32$t = aten::bmm(%w, %c)", {{"t", rows}}) +
           filled("\n%y: i8$t = quantized_decomposed::quantize_per_tensor(%o, 0.04, 1, -128, 127, i8)", {{"t", rows}});
   const std::string inputs = filled("%q: f32$r, %k: f32$c, %v: f32$r", {{"r", rows}, {"c", turned}});
-  return fuse_module(passes::parsed("method forward(" + inputs + mask + ") {" + body + "\nreturn %y\n}"), 7,
-                     0.03);
+  return fuse_module(passes::parsed("method forward(" + inputs + mask + ") {" + body + "\nreturn %y\n}"), 7, 0.03);
 }
 
 size_t count(const Fused& fused, const std::string& op) {

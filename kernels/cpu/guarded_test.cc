@@ -403,6 +403,14 @@ class Cases {
       if (!reduced || keep) out.push_back(reduced ? 1 : sizes[d]);
     }
     if (dims.empty()) return;
+    if (truth()) {
+      const Array bytes(truth() ? DType::kU8 : DType::kI8, sizes, {}, order_of(4));
+      for (int64_t i = 0; i < bytes.tensor().numel(); ++i) {
+        bytes.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random_());
+      }
+      return compare("aten::mean.out", {memory_(bytes), dims, keep, static_cast<int64_t>(DType::kF32)},
+                     {testing::f32(out)}, 1);
+    }
     compare("aten::mean.out", {numbers(sizes, order_of(4), special()), dims, keep, nullptr}, {testing::f32(out)}, 1);
   }
 

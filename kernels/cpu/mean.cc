@@ -5,6 +5,7 @@
 #include "kernels/cpu/pool_last.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/multiversion.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/reduce.h"
 
@@ -48,6 +49,34 @@ bool keeps_order(const Tensor& self, uint32_t mask, bool keepdim, const Tensor& 
   return true;
 }
 
+// Adds each byte of `channels` of each pixel, xor `flip`, to the sum of its channel.
+BERTH_MULTIVERSION void add_bytes(const uint8_t* in, uint8_t flip, int64_t pixels, int64_t stride, int64_t channels,
+                                  int32_t* sums) {
+  for (int64_t i = 0; i < pixels; ++i, in += stride) {
+    for (int64_t c = 0; c < channels; ++c) sums[c] += in[c] ^ flip;
+  }
+}
+
+// Sums are exact, as those of doubles are. REQUIRES: channels <= kChannelStep
+void mean_bytes(const Tensor& self, int64_t offset, const Block& block, int64_t channels, float* out) {
+  const bool is_signed = self.dtype() == DType::kI8;
+  int32_t sums[kChannelStep] = {};
+  add_bytes(self.data<uint8_t>() + offset, is_signed ? 0x80 : 0, block.pixels, block.channels, channels, sums);
+  const double factor = 1 / static_cast<double>(block.pixels);
+  const int64_t moved = is_signed ? 128 * block.pixels : 0;
+  for (int64_t c = 0; c < channels; ++c) out[c] = static_cast<float>(static_cast<double>(sums[c] - moved) * factor);
+}
+
+// Whether a kernel of this room has these types: f32, or bytes as f32. Sums of more pixels are not of 32 bits.
+bool takes(const arguments::mean_out& args, bool* bytes) {
+  constexpr int64_t kMostBytes = 1 << 23;
+  const DType self = args.self.dtype();
+  *bytes = self == DType::kU8 || self == DType::kI8;
+  if (args.out.dtype() != DType::kF32) return false;
+  if (!*bytes) return self == DType::kF32 && !args.dtype.has_value();
+  return args.dtype == static_cast<int64_t>(DType::kF32) && args.self.numel() <= kMostBytes;
+}
+
 }  // namespace
 
 Error mean_dim_out(KernelContext& context, const arguments::mean_out& args) {
@@ -55,7 +84,8 @@ Error mean_dim_out(KernelContext& context, const arguments::mean_out& args) {
   Tensor& out = args.out;
   portable::ReducedDims dims = {0, args.keepdim};
   Block block;
-  if (self.dtype() != DType::kF32 || out.dtype() != DType::kF32 || args.dtype.has_value() || self.numel() == 0 ||
+  bool bytes = false;
+  if (!takes(args, &bytes) || self.numel() == 0 ||
       portable::read_reduced_dims(context, args.dim, self, &dims.mask) != Error::kOk ||
       !is_block(self, dims.mask, &block) || block.channels < 8) {
     return portable::mean_out(context, args);
@@ -69,11 +99,16 @@ Error mean_dim_out(KernelContext& context, const arguments::mean_out& args) {
   context.parallel_for(block.batch * steps, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t image = begin / steps;
-      const int64_t last = std::min(end, (image + 1) * steps);
+      const int64_t last = std::min(bytes ? begin + 1 : end, (image + 1) * steps);
       const int64_t first = begin % steps * kChannelStep;
       const int64_t channels = std::min(block.channels, (last - image * steps) * kChannelStep) - first;
-      sum_pixels(self.data<float>() + image * block.pixels * block.channels + first, block.pixels, block.channels,
-                 channels, factor, out.data<float>() + image * block.channels + first);
+      const int64_t offset = image * block.pixels * block.channels + first;
+      float* const to = out.data<float>() + image * block.channels + first;
+      if (bytes) {
+        mean_bytes(self, offset, block, channels, to);
+      } else {
+        sum_pixels(self.data<float>() + offset, block.pixels, block.channels, channels, factor, to);
+      }
       begin = last;
     }
   });
