@@ -2,6 +2,7 @@
 //
 //     expand_transposed       transposed convolutions of bytes as convolutions of one tap
 //     move_quantization       moves of bytes where numbers that they stand for were moved
+//     mean_of_bytes           means of dequantised bytes, as those of the bytes
 //     fuse_dynamic_quantize   a tensor's range, and its bytes for that
 //     fuse_activations        formulas of hard-swish, silu, gelu, … become one step each
 //     fuse_quantized          products of 8-bit integers, from dequantised numbers
@@ -17,6 +18,7 @@
 //     fuse_shuffles           concatenation, channel shuffle, split
 //     expand_batch_norms      batch norms without a convolution, as a product and a sum
 //     fuse_elementwise        chains of element-wise operators
+//     split_heads             attention on bytes, a head at a time
 //     conv1d_to_2d            convolutions over one axis as those over two
 //     channels_last           images with the channels innermost
 //     order_weights           weights with what is summed over innermost

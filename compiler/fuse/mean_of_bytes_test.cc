@@ -11,17 +11,13 @@ Fused mean(const std::string& type, const std::string& sizes, const std::string&
   const std::string zero = type == "u8" ? "100" : "-7";
   const std::string low = type == "u8" ? "0" : "-128", high = type == "u8" ? "255" : "127";
   const std::string range = zero + ", " + low + ", " + high + ", " + type;
-  const std::string body = filled(R"(
+  const std::string body =
+      filled(R"(
     %q: $t$s = quantized_decomposed::quantize_per_tensor(%x, 0.05, $r)
     %f: f32$s = quantized_decomposed::dequantize_per_tensor(%q, 0.05, $r, none)
     %y: f32$o = aten::mean.dim(%f, $d, true, $e)
 )",
-                                  {{"t", type},
-                                   {"s", sizes},
-                                   {"r", range},
-                                   {"o", result},
-                                   {"d", dims},
-                                   {"e", end.empty() ? "none" : end}});
+             {{"t", type}, {"s", sizes}, {"r", range}, {"o", result}, {"d", dims}, {"e", end.empty() ? "none" : end}});
   return fuse_module(passes::parsed("method forward(%x: f32" + sizes + ") {" + body + "return %y\n}"));
 }
 
