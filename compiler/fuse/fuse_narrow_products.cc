@@ -1,6 +1,8 @@
 #include "compiler/fuse/fuse_narrow_products.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "compiler/fuse/integer_weight.h"
 #include "compiler/fuse/wide_values.h"
@@ -137,7 +139,9 @@ Expected<passes::Action> mixed(Context& context, ir::Builder& build, NodeId id) 
 
 Expected<passes::Changed> fuse_narrow_products(ir::Module& module, const Targets& targets,
                                                const passes::Options& options) {
-  return rewrite_regions(module, targets, options, [] {
+  Targets own;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
+  return rewrite_regions(module, own, options, [] {
     return Visit([](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
       switch (context.node(id).op->id) {
         case OpId::mm_out: return product(context, build, id, 0, 1);
