@@ -8,12 +8,16 @@ both, converted for ncnn by pnnx with fp16=0, and inputs are theirs under build/
 process of its own: load and first run, then the fastest of a few more. A ratio is Berth's fastest over ncnn's, and the
 same for load and first run together. Outputs of both are compared with the model's before. What ncnn cannot convert, or
 computes wrongly, is left out by name. The table names the losers first.
+
+With --processor-time, times are of all threads of each process, which is what to compare beside other work. ncnn's files
+are kept in --work, if that is given, and not made again.
 """
 import argparse
 import json
 import math
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -38,12 +42,12 @@ def agrees(found, wanted):
         np.all(np.abs(found - wanted) <= 1e-3 * np.abs(wanted) + 1e-4 * np.abs(wanted).max()))
 
 
-def ncnn_worker(folder, name, source):
+def ncnn_worker(folder, name, source, clock):
     """In a process of its own: times as JSON, and whether the output is right."""
     import ncnn
     image = np.load(source / "in0.npy")[0]
     net = ncnn.Net()
-    start = time.perf_counter()
+    start = clock()
     net.opt.use_vulkan_compute = True
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
     net.opt.num_threads = os.cpu_count()
@@ -56,12 +60,12 @@ def ncnn_worker(folder, name, source):
             return np.array(extractor.extract("out0")[1])
 
     output = run()
-    ready = time.perf_counter() - start
+    ready = clock() - start
     best = math.inf
     for _ in range(RUNS):
-        start = time.perf_counter()
+        start = clock()
         run()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, clock() - start)
     print(json.dumps({"ready": 1e3 * ready, "run": 1e3 * best,
                       "right": agrees(output, np.load(source / "out0.npy"))}))
 
@@ -69,7 +73,9 @@ def ncnn_worker(folder, name, source):
 def convert(name, work):
     """The folder with ncnn's files; None where pnnx has made none."""
     folder = work / name
-    folder.mkdir()
+    if (folder / f"{name}.ncnn.bin").exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
     source = FOLDER / name
     shape = ",".join(map(str, np.load(source / "in0.npy").shape))
     (folder / f"{name}.onnx").write_bytes((source / "model.onnx").read_bytes())
@@ -79,8 +85,8 @@ def convert(name, work):
     return folder if (folder / f"{name}.ncnn.bin").exists() else None
 
 
-def time_ncnn(folder, name):
-    done = subprocess.run([sys.executable, __file__, "--worker", str(folder), name], env=ENVIRONMENT, text=True,
+def time_ncnn(folder, name, clock):
+    done = subprocess.run([sys.executable, __file__, "--worker", str(folder), name, clock], env=ENVIRONMENT, text=True,
                           capture_output=True)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 and done.stdout else None
 
@@ -98,27 +104,38 @@ def compile_berth(berth, name, work):
     return program
 
 
-def time_berth(berth, program, name):
+def time_berth(berth, program, name, clock):
+    options = ["--processor-time"] if clock == "processor" else []
     done = subprocess.run([berth, "bench", program, "--input", FOLDER / name / "in0.npy", "--iterations", str(RUNS),
-                           "--json"], check=True, capture_output=True, text=True, env=ENVIRONMENT)
+                           "--json", *options], check=True, capture_output=True, text=True, env=ENVIRONMENT)
     times = json.loads(done.stdout)
     if times["device"]["submissions"] != 1 or times["device"]["pipelines"] or times["device"]["allocations"]:
         sys.exit(f"{name}: a run is not one submission: {times['device']}")
-    return {"ready": times["load_ms"] + times["first_ms"], "run": times["min_ms"]}
+    ready = times["load_ms"] + times["first_ms"] if clock == "wall" else processor_ms([
+        berth, "run", program, "--input", FOLDER / name / "in0.npy"])
+    return {"ready": ready, "run": times["min_ms"]}
 
 
-def race(berth, name, turns, work):
+def processor_ms(command):
+    """Of a whole process: a tool that starts, opens the device, loads and runs once."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def race(berth, name, turns, work, clock):
     """Of both, the fastest of all turns; None, with a word, where ncnn has nothing to time."""
     folder = convert(name, work)
-    first = folder and time_ncnn(folder, name)
+    first = folder and time_ncnn(folder, name, clock)
     if not first or not first["right"]:
         print(f"{name}: left out, ncnn " + ("computes it wrongly" if first else "does not run it"), flush=True)
         return None
     program = compile_berth(berth, name, work)
     times = {"berth": [], "ncnn": []}
     for _ in range(turns):
-        times["berth"].append(time_berth(berth, program, name))
-        times["ncnn"].append(time_ncnn(folder, name))
+        times["berth"].append(time_berth(berth, program, name, clock))
+        times["ncnn"].append(time_ncnn(folder, name, clock))
     return {who: {what: min(t[what] for t in all_turns) for what in ("ready", "run")}
             for who, all_turns in times.items()}
 
@@ -128,11 +145,15 @@ def main():
     parser.add_argument("berth", type=pathlib.Path)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--processor-time", action="store_true")
+    parser.add_argument("--work", type=pathlib.Path)
     arguments = parser.parse_args()
+    clock = "processor" if arguments.processor_time else "wall"
     rows = []
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as scratch:
+        work = (arguments.work or pathlib.Path(scratch)).resolve()
         for name in arguments.names or SUITE:
-            found = race(arguments.berth.resolve(), name, arguments.turns, pathlib.Path(work))
+            found = race(arguments.berth.resolve(), name, arguments.turns, work, clock)
             if found is None:
                 continue
             ratios = [found["berth"][what] / found["ncnn"][what] for what in ("run", "ready")]
@@ -152,6 +173,7 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        ncnn_worker(pathlib.Path(sys.argv[2]), sys.argv[3], FOLDER / sys.argv[3])
+        ncnn_worker(pathlib.Path(sys.argv[2]), sys.argv[3], FOLDER / sys.argv[3],
+                    time.process_time if sys.argv[4] == "processor" else time.perf_counter)
     else:
         main()
