@@ -25,6 +25,7 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   gpu->api = api;
   if (!gpu->choose(physical, reason)) return nullptr;
   gpu->stores_16_bits_ = gpu->stores_16_bits_ && !options.without_16_bits;
+  gpu->stores_8_bits_ = gpu->stores_8_bits_ && !options.without_16_bits;
   gpu->choose_memory(physical, options.staged);
   gpu->choose_kernels(physical, options);
   const float priority = 1;
@@ -40,9 +41,13 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   narrow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
   narrow.storageBuffer16BitAccess = gpu->stores_16_bits_ ? VK_TRUE : VK_FALSE;
   narrow.pNext = &timeline;
+  VkPhysicalDevice8BitStorageFeatures bytes = {};
+  bytes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+  bytes.storageBuffer8BitAccess = gpu->stores_8_bits_ ? VK_TRUE : VK_FALSE;
+  bytes.pNext = &narrow;
   VkDeviceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
-  info.pNext = &narrow;
+  info.pNext = &bytes;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   const VkResult result = api.vkCreateDevice(physical, &info, nullptr, &gpu->device_);
@@ -80,11 +85,15 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
   VkPhysicalDevice16BitStorageFeatures narrow = {};
   narrow.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
   narrow.pNext = &timeline;
+  VkPhysicalDevice8BitStorageFeatures bytes = {};
+  bytes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
+  bytes.pNext = &narrow;
   VkPhysicalDeviceFeatures2 features = {};
   features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.pNext = &narrow;
+  features.pNext = &bytes;
   api.vkGetPhysicalDeviceFeatures2(physical, &features);
   stores_16_bits_ = narrow.storageBuffer16BitAccess == VK_TRUE;
+  stores_8_bits_ = bytes.storageBuffer8BitAccess == VK_TRUE;
   uint32_t count = 0;
   api.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -132,6 +141,8 @@ void Gpu::choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options
   const bool shuffles = (groups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                         (groups.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
   is_processor_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  is_card_ = !is_processor_ || options.for_cards;
+  is_large_card_ = is.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU || options.for_cards;
   reads_texels_ = is_processor_ && groups.subgroupSize == kLanes && shuffles &&
                   is.limits.maxTexelBufferElements >= limits_.range_bytes / 2 && !options.for_cards;
   widens_views_ = reads_texels_ && !options.validation;

@@ -68,8 +68,16 @@ class Gpu {
   /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as Mesa's
   /// lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
   bool reads_texels() const { return reads_texels_; }
+  /// Whether kernels are those for cards: groups work through shared memory (shaders/block.comp).
+  bool is_card() const { return is_card_; }
+  /// Whether that has a memory, and so registers, of its own.
+  bool is_large_card() const { return is_large_card_; }
+  /// Whether the driver ends the loops of an invocation when they have come round 65535 times in all, as lavapipe does.
+  bool ends_loops() const { return is_processor_; }
   /// Whether kernels read and write elements of 16 bits in storage buffers.
   bool stores_16_bits() const { return stores_16_bits_; }
+  /// Whether they do so with those of 8 bits.
+  bool stores_8_bits() const { return stores_8_bits_; }
   GpuCounts& counts() { return counts_; }
   /// What the file of compiled kernels had for the device (VulkanOptions::pipeline_cache).
   size_t cached_bytes() const { return cached_.size(); }
@@ -128,7 +136,10 @@ class Gpu {
   bool shares_memory_ = false;
   bool is_processor_ = false;
   bool reads_texels_ = false;
+  bool is_card_ = false;
+  bool is_large_card_ = false;
   bool stores_16_bits_ = false;
+  bool stores_8_bits_ = false;
   bool widens_views_ = false;  // past the tensor, which would make the validation layers see hazards that there are not
   VkPhysicalDeviceMemoryProperties memory_ = {};
   VkMemoryPropertyFlags device_flags_ = 0;

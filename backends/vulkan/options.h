@@ -12,7 +12,7 @@ struct VulkanOptions {
   bool staged = false;
   /// Kernels as cards have them even on devices that are processors: for tests.
   bool for_cards = false;
-  /// Elements of 16 bits are not stored in buffers even where they could be: for tests.
+  /// Elements of 8 and 16 bits are not stored in buffers even where they could be: for tests.
   bool without_16_bits = false;
   /// How often each device of the machine is opened, as a device with an index of its own: for tests.
   int times = 1;

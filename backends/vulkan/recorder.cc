@@ -151,7 +151,8 @@ Error Recording::write_commands(const std::vector<Step>& steps, const Schedule& 
     api.vkCmdDispatch(commands, wide, (groups + wide - 1) / wide, 1);
     ++dispatches_;
   }
-  if (gpu_->shares_memory() && !steps.empty()) {
+  const bool reports = std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.reports; });
+  if (reports || (gpu_->shares_memory() && !steps.empty())) {
     barrier(api, commands, true);
     ++barriers_;
   }

@@ -28,6 +28,7 @@ struct Step {
   std::vector<int32_t> numbers;  // behind the count and the bindings' offsets (shaders/common.glsl)
   uint32_t count = 0;            // work items
   uint32_t items_a_group = 64;
+  bool reports = false;  // what it finds wrong, to the host
 };
 
 /// Commands that run steps, and what they need.

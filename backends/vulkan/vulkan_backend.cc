@@ -66,7 +66,10 @@ Error VulkanBackend::begin(void* session, KernelContext&) {
 Error VulkanBackend::end(void* session, KernelContext& context, Error result) {
   if (result != Error::kOk || of(session)->steps.empty()) return result;
   const Error error = of(session)->run_steps();
-  return error == Error::kOk ? error : context.fail(error, "the device did not run the delegate's kernels");
+  if (error == Error::kOk) return error;
+  const bool found = error == Error::kInvalidArgument;  // by a kernel
+  return context.fail(error, found ? "an index is outside the dimension that it selects from"
+                                   : "the device did not run the delegate's kernels");
 }
 
 Error VulkanBackend::settle(void* session) { return of(session)->run_steps(); }

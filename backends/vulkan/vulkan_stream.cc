@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/log.h"
+
 namespace berth::vulkan {
 namespace {
 
@@ -79,6 +81,9 @@ Result<std::unique_ptr<VulkanStream>> VulkanStream::create(Gpu* gpu) {
 
 Error VulkanStream::open() {
   BERTH_ASSIGN_OR_RETURN(timeline_, Timeline::create(gpu_));
+  faults_.gpu = gpu_;
+  BERTH_RETURN_IF_ERROR(gpu_->make_buffer(kFaultBytes, Gpu::Kind::kHost, &faults_.buffer));
+  std::memset(faults_.buffer.mapped, 0, kFaultBytes);
   if (gpu_->shares_memory()) return Error::kOk;
   for (Stage& stage : stages_) {
     BERTH_RETURN_IF_ERROR(gpu_->make_buffer(kStageBytes, Gpu::Kind::kHost, &stage.buffer));
@@ -93,6 +98,7 @@ VulkanStream::~VulkanStream() {
     stage.commands.free(gpu_);
     gpu_->free_buffer(&stage.buffer);
   }
+  gpu_->free_buffer(&faults_.buffer);
 }
 
 Error VulkanStream::submit_locked(VkCommandBuffer commands) {
@@ -140,10 +146,21 @@ Error VulkanStream::submit_locked(VkCommandBuffer commands) {
   return Error::kOk;
 }
 
+// Until all work is done; kernels may have found something wrong then.
+Error VulkanStream::reach_last() {
+  BERTH_RETURN_IF_ERROR(timeline_->reach(last_));
+  uint32_t found = 0;
+  std::memcpy(&found, faults_.buffer.mapped, sizeof found);
+  if (found == 0) return Error::kOk;
+  std::memset(faults_.buffer.mapped, 0, kFaultBytes);
+  log_message(LogLevel::kError, "vulkan: an index is outside the dimension that it selects from");
+  return Error::kInvalidArgument;
+}
+
 Error VulkanStream::finish_locked() {
   for (const Awaited& one : awaited_) BERTH_RETURN_IF_ERROR(one.timeline->reach(one.value));
   awaited_.clear();
-  BERTH_RETURN_IF_ERROR(timeline_->reach(last_));
+  BERTH_RETURN_IF_ERROR(reach_last());
   held_.clear();
   return Error::kOk;
 }
@@ -205,7 +222,7 @@ Error VulkanStream::copy_to_host(void* target, Place source, uint64_t bytes) {
     Stage* stage = nullptr;
     BERTH_RETURN_IF_ERROR(next_stage(&stage));
     BERTH_RETURN_IF_ERROR(copy(stage->buffer.buffer, 0, from.buffer, source.offset + done, part, stage));
-    BERTH_RETURN_IF_ERROR(timeline_->reach(last_));
+    BERTH_RETURN_IF_ERROR(reach_last());
     std::memcpy(to + done, stage->buffer.mapped, part);
     done += part;
   }

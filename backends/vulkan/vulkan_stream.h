@@ -45,6 +45,7 @@ class VulkanStream {
  public:
   static constexpr uint64_t kStageBytes = uint64_t{1} << 20;
   static constexpr int kStages = 2;
+  static constexpr uint64_t kFaultBytes = 16;
 
   static Result<std::unique_ptr<VulkanStream>> create(Gpu* gpu);
   ~VulkanStream();
@@ -56,6 +57,10 @@ class VulkanStream {
   Error copy_from_host(Place target, const void* source, uint64_t bytes);
   Error copy_to_host(void* target, Place source, uint64_t bytes);
   Error copy_within(Place target, Place source, uint64_t bytes);
+
+  /// Where kernels write that an index was out of range. The next call that waits for the stream returns
+  /// InvalidArgument, once.
+  Place faults() const { return {&faults_, 0}; }
 
   /// Queues recorded commands behind all work so far.
   Error submit(VkCommandBuffer commands);
@@ -83,6 +88,7 @@ class VulkanStream {
   Error copy(VkBuffer target, uint64_t target_offset, VkBuffer source, uint64_t source_offset, uint64_t bytes,
              Stage* stage);
   Error next_stage(Stage** stage);
+  Error reach_last();
 
   Gpu* const gpu_;
   std::mutex mutex_;
@@ -91,6 +97,7 @@ class VulkanStream {
   uint64_t mark_ = 0;
   std::vector<Awaited> awaited_;                 // by the next submission
   std::vector<std::shared_ptr<Timeline>> held_;  // that submissions may be waiting for
+  Block faults_;
   Stage stages_[kStages];
   int next_ = 0;
 };

@@ -28,14 +28,17 @@ std::vector<uint8_t> compiled(ir::Module module, const std::string& target, cons
   return program.ok() ? std::move(program).value() : std::vector<uint8_t>();
 }
 
-vulkan::VulkanOptions validated() {
+vulkan::VulkanOptions validated(bool for_cards) {
   vulkan::VulkanOptions options;
   options.validation = true;
+  options.for_cards = for_cards;
   return options;
 }
 
 class VulkanRun : public testing::Test {
  protected:
+  explicit VulkanRun(bool for_cards = false) : allocator_(validated(for_cards)) {}
+
   void SetUp() override {
     if (allocator_.device_count() == 0) GTEST_SKIP() << allocator_.describe();
     ASSERT_EQ(registry_.register_allocator(&allocator_), Error::kOk);
@@ -83,7 +86,7 @@ class VulkanRun : public testing::Test {
     output->bytes.assign(out.data<uint8_t>(), out.data<uint8_t>() + out.nbytes());
   }
 
-  vulkan::VulkanAllocator allocator_{validated()};
+  vulkan::VulkanAllocator allocator_;
   DeviceAllocatorRegistry registry_;
 };
 
@@ -107,6 +110,8 @@ void expect_close(const tool::Array& found, const tool::Array& expected, float r
 
 class VulkanModels : public VulkanRun, public testing::WithParamInterface<const char*> {
  protected:
+  using VulkanRun::VulkanRun;
+
   static std::string path_of(const std::string& file) {
     return std::string(BERTH_SOURCE_DIR) + "/models/" + GetParam() + "/" + file;
   }
@@ -137,6 +142,59 @@ TEST_P(VulkanModels, WithWeightsOf16BitsAreCloseToIt) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Repository, VulkanModels, testing::Values("digits", "dscnn_kws", "lstm_tagger", "randwire"));
+
+// With the kernels that cards have.
+class VulkanModelsOfCards : public VulkanModels {
+ protected:
+  VulkanModelsOfCards() : VulkanModels(true) {}
+};
+
+TEST_P(VulkanModelsOfCards, MatchPyTorchInOneSubmission) {
+  expect_close(run(model("f32"), array_of("in0.npy")), array_of("out0.npy"), 1e-4f, 1e-5f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Repository, VulkanModelsOfCards,
+                         testing::Values("digits", "dscnn_kws", "lstm_tagger", "randwire"));
+
+// Ids, comparisons, choices and quantised numbers are on the device too, in one delegate.
+TEST_F(VulkanRun, ModelsOfWholeNumbersRunOnTheDevice) {
+  const auto module = [] {
+    std::string text = R"(
+      const @t: f32[7,6] = WEIGHT
+      method forward(%x: i64[2,5]) {
+        %table: f32[7,6] = const @t
+        %below: bool[2,5] = aten::lt.Scalar(%x, 0)
+        %moved: i64[2,5] = aten::add.Scalar(%x, 7, 1)
+        %ids: i64[2,5] = aten::where.self(%below, %moved, %x)
+        %rows: f32[2,5,6] = aten::embedding(%table, %ids, -1, false, false)
+        %keep: bool[2,5] = aten::ne.Scalar(%ids, 3)
+        %kept: f32[2,5] = dim_order_ops::_to_dim_order_copy(%keep, false, none, f32)
+        %each: f32[2,5,1] = aten::unsqueeze_copy(%kept, 2)
+        %masked: f32[2,5,6] = aten::mul.Tensor(%rows, %each)
+        %q: i8[2,5,6] = quantized_decomposed::quantize_per_tensor(%masked, 0.01, 2, -128, 127, i8)
+        %turned: i8[2,6,5] = aten::permute_copy(%q, [0, 2, 1])
+        %y: f32[2,6,5] = quantized_decomposed::dequantize_per_tensor(%turned, 0.01, 2, -128, 127, i8)
+        return %y
+      }
+    )";
+    std::string weight = "dense<[";
+    for (int i = 0; i < 42; ++i) weight += (i == 0 ? "" : ", ") + std::to_string((i * 37 % 64 - 32) / 32.0);
+    text.replace(text.find("WEIGHT"), 6, weight + "]>");
+    auto parsed = ir::parse(text);
+    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
+    return std::move(parsed).value();
+  };
+  tool::Array input;
+  input.dtype = DType::kI64;
+  input.shape = {2, 5};
+  const int64_t ids[] = {0, 6, -1, 3, 2, -7, 5, -4, 1, 4};
+  input.bytes.resize(sizeof ids);
+  std::memcpy(input.bytes.data(), ids, sizeof ids);
+  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
+  const tool::Array found = run(compiled(module(), "vulkan:0", "f32"), input);
+  EXPECT_GE(dispatches_, 8u);
+  expect_close(found, expected, 0, 0);
+}
 
 // All operators of these types are on the device.
 TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
@@ -185,6 +243,69 @@ TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
     EXPECT_GE(dispatches_, 6u);
     expect_close(found, expected, 0, type == DType::kF16 ? 2e-3f : 1.6e-2f);
   }
+}
+
+// Numbers that are rounded to bytes on their way are so in one kernel, which writes no bytes that are read by no other.
+TEST_F(VulkanRun, RoundingToBytesIsAStepOfAChain) {
+  const auto module = [] {
+    auto parsed = ir::parse(R"(
+      method forward(%x: f32[3,40]) {
+        %d: f32[3,40] = aten::div.Scalar(%x, 0.05)
+        %r: f32[3,40] = aten::round(%d)
+        %a: f32[3,40] = aten::add.Scalar(%r, 3, 1)
+        %c: f32[3,40] = aten::clamp(%a, -128, 127)
+        %q: i8[3,40] = dim_order_ops::_to_dim_order_copy(%c, false, none, i8)
+        %f: f32[3,40] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+        %z: f32[3,40] = aten::sub.Scalar(%f, 3, 1)
+        %m: f32[3,40] = aten::mul.Scalar(%z, 0.05)
+        %y: f32[3,40] = aten::relu(%m)
+        return %y
+      }
+    )");
+    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
+    return std::move(parsed).value();
+  };
+  tool::Array input;
+  input.dtype = DType::kF32;
+  input.shape = {3, 40};
+  std::vector<float> numbers(120);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 29 % 97) / 6 - 7.5f;
+  input.bytes.resize(4 * numbers.size());
+  std::memcpy(input.bytes.data(), numbers.data(), input.bytes.size());
+  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
+  const tool::Array found = run(compiled(module(), "vulkan:0", "f32"), input);
+  EXPECT_EQ(dispatches_, 1u);
+  expect_close(found, expected, 0, 1e-6f);
+}
+
+// A weight of bytes that is too large to be folded to floats is widened on the device, where no product takes bytes.
+TEST_F(VulkanRun, LargeWeightsOfBytesAreWidenedOnTheDevice) {
+  std::string weight = "dense<[";
+  for (int i = 0; i < 640 * 512; ++i) weight += (i == 0 ? "" : ", ") + std::to_string(i * 37 % 255 - 127);
+  const auto module = [&] {
+    auto parsed = ir::parse("const @w: i8[640,512] = " + weight + R"(]>
+      method forward(%x: f32[2,640]) {
+        %b: i8[640,512] = const @w
+        %f: f32[640,512] = dim_order_ops::_to_dim_order_copy(%b, false, none, f32)
+        %m: f32[640,512] = aten::mul.Scalar(%f, 0.01)
+        %y: f32[2,512] = aten::mm(%x, %m)
+        return %y
+      }
+    )");
+    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
+    return std::move(parsed).value();
+  };
+  tool::Array input;
+  input.dtype = DType::kF32;
+  input.shape = {2, 640};
+  std::vector<float> numbers(1280);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 29 % 97) / 64 - 0.75f;
+  input.bytes.resize(4 * numbers.size());
+  std::memcpy(input.bytes.data(), numbers.data(), input.bytes.size());
+  const std::vector<uint8_t> program = compiled(module(), "vulkan:0", "f32");
+  EXPECT_LT(program.size(), size_t{500000}) << "the weight has been folded";
+  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
+  expect_close(run(program, input), expected, 1e-4f, 1e-5f);
 }
 
 }  // namespace

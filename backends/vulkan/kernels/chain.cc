@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/vulkan/kernels/places.h"
+#include "backends/vulkan/kernels/typed.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/layout_arguments.h"
 
@@ -11,45 +13,15 @@ namespace {
 constexpr int kConstant = 100;
 constexpr int kStep = 200;
 
-constexpr size_t kTensors = elementwise::kMaxInputs + 1;
+using Places = PlacesOf<elementwise::kMaxInputs + 1>;
 
-// A walk over more tensors than portable::Walk has. Strides are those of the result, then of each input.
-struct Places {
-  int rank = 0;
-  int64_t sizes[kMaxRank];
-  int64_t strides[kTensors][kMaxRank];
-
-  // Puts a dimension inside those there are, merged with the one before where that is possible.
-  void add(int64_t size, size_t tensors, const int64_t* of) {
-    if (size == 1) return;
-    bool merges = rank > 0;
-    for (size_t k = 0; merges && k < tensors; ++k) merges = strides[k][rank - 1] == of[k] * size;
-    if (!merges) sizes[rank++] = 1;
-    sizes[rank - 1] *= size;
-    for (size_t k = 0; k < tensors; ++k) strides[k][rank - 1] = of[k];
-  }
-  // Whether element i of each tensor is the i-th of the walk.
-  bool is_flat(size_t tensors) const {
-    if (rank == 0) return true;
-    for (size_t k = 0; k < tensors; ++k) {
-      if (rank != 1 || strides[k][0] != 1) return false;
-    }
-    return true;
-  }
-};
-
-int64_t stretched(const Tensor& tensor, int rank, int dim) {
-  const int own = dim - (rank - tensor.rank());
-  return own < 0 || tensor.size(own) == 1 ? 0 : tensor.stride(own);
+Launch of_floats(KernelContext& context, bool few) {
+  if (few) return {context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels};
+  return {context, ShaderId::elementwise_32, ShaderId::elementwise_32_texels};
 }
-
-Error launch(Launch& launch, const Places& places, size_t tensors, int64_t count) {
-  const int rank = places.is_flat(tensors) ? 0 : places.rank;
-  for (int d = 0; d < rank; ++d) launch.number(places.sizes[d]);
-  for (size_t k = 0; k < tensors; ++k) {
-    for (int d = 0; d < rank; ++d) launch.number(places.strides[k][d]);
-  }
-  return launch.run(count);
+Launch of_any_type(KernelContext& context, bool few) {
+  if (few) return Launch::of_any_type(context, ShaderId::elementwise_4_words, ShaderId::elementwise_4_typed);
+  return Launch::of_any_type(context, ShaderId::elementwise_32_words, ShaderId::elementwise_32_typed);
 }
 
 }  // namespace
@@ -80,6 +52,7 @@ int64_t Chain::resolve(int operand) const {
 }
 
 Error Chain::run(Tensor& out) {
+  BERTH_RETURN_IF_ERROR(require_floats(context_, inputs_));
   portable::Sizes sizes;
   for (const Tensor* tensor : inputs_) {
     if (!portable::broadcast_sizes(tensor->sizes(), &sizes)) {
@@ -93,17 +66,10 @@ Error Chain::run(Tensor& out) {
 Error Chain::run_sized(const Tensor& out) {
   std::vector<const Tensor*> all = inputs_;
   all.push_back(&out);
-  BERTH_RETURN_IF_ERROR(require_floats(context_, all));
   const size_t tensors = inputs_.size() + 1;
-  Places places;
-  for (const uint8_t d : out.dim_order()) {
-    int64_t strides[kTensors] = {out.stride(d)};
-    for (size_t k = 0; k < inputs_.size(); ++k) strides[k + 1] = stretched(*inputs_[k], out.rank(), d);
-    places.add(out.size(d), tensors, strides);
-  }
+  const Places places = Places::of(out, inputs_);
   const bool few = steps_.size() <= 4;
-  Launch ask(context_, few ? ShaderId::elementwise_4 : ShaderId::elementwise_32,
-             few ? ShaderId::elementwise_4_texels : ShaderId::elementwise_32_texels);
+  Launch ask = all_floats(all) ? of_floats(context_, few) : of_any_type(context_, few);
   ask.constant(static_cast<int64_t>(inputs_.size())).constant(static_cast<int64_t>(constants_.size()));
   ask.constant(static_cast<int64_t>(steps_.size())).constant(places.is_flat(tensors) ? 0 : places.rank);
   for (const Number& step : steps_) {
@@ -113,35 +79,7 @@ Error Chain::run_sized(const Tensor& out) {
   for (size_t k = 0; k < elementwise::kMaxInputs; ++k) ask.reads(k < inputs_.size() ? inputs_[k] : nullptr);
   ask.number(0).number(0);
   for (double value : constants_) ask.real(value);
-  return launch(ask, places, tensors, out.numel());
-}
-
-Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,
-               Span<const int64_t> from_strides, const Tensor& to, int64_t to_offset, Span<const int64_t> to_strides) {
-  const Tensor* const both[] = {&from, &to};
-  BERTH_RETURN_IF_ERROR(require_floats(context, both));
-  // In the order of the target's memory.
-  std::vector<size_t> order(sizes.size());
-  for (size_t d = 0; d < order.size(); ++d) order[d] = d;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return to_strides[a] > to_strides[b]; });
-  int64_t count = 1;
-  Places places;
-  Range read = {from_offset, from_offset + 1};
-  Range written = {to_offset, to_offset + 1};
-  for (const size_t d : order) {
-    const int64_t strides[] = {to_strides[d], from_strides[d]};
-    count *= sizes[d];
-    places.add(sizes[d], 2, strides);
-    read.extend(sizes[d], from_strides[d]);
-    written.extend(sizes[d], to_strides[d]);
-  }
-  if (count == 0) return Error::kOk;
-  Launch ask(context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels);
-  ask.constant(1).constant(0).constant(0).constant(places.is_flat(2) ? 0 : places.rank);
-  ask.writes(to, written).reads(from, read);
-  for (size_t k = 1; k < elementwise::kMaxInputs; ++k) ask.none();
-  ask.number(from_offset - read.begin).number(to_offset - written.begin);
-  return launch(ask, places, 2, count);
+  return places.run(ask, tensors, out.numel());
 }
 
 Error require_floats(KernelContext& context, Span<const Tensor* const> tensors) {

@@ -1,4 +1,4 @@
-// Chain: element-wise steps on tensors of a size, or that stretch to one; and copies, which are chains of no steps.
+// Chain: element-wise steps on f32 that tensors are read as, which have one size or stretch to it.
 //
 //   Chain chain(context);
 //   const int x = chain.input(self);
@@ -10,7 +10,6 @@
 
 #include "backends/vulkan/kernels/launch.h"
 #include "format/elementwise_code.h"
-#include "kernels/portable/layout_slice.h"
 
 namespace berth::vulkan {
 
@@ -41,10 +40,6 @@ class Chain {
   std::vector<double> constants_;
   std::vector<Number> steps_;
 };
-
-/// Copies the box of `from` that begins at element `from_offset` with these strides to that of `to`.
-Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,
-               Span<const int64_t> from_strides, const Tensor& to, int64_t to_offset, Span<const int64_t> to_strides);
 
 /// NotSupported unless all are f32, f16 or bf16. The target takes nothing else.
 Error require_floats(KernelContext& context, Span<const Tensor* const> tensors);

@@ -1,8 +1,9 @@
-// Element-wise operators: each is a chain of a few steps.
+// Element-wise operators: each is a chain of a few steps, and of whole numbers one of its own.
 #include <cmath>
 
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
+#include "backends/vulkan/kernels/typed.h"
 #include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/layout_arguments.h"
@@ -11,17 +12,21 @@ namespace berth::vulkan {
 
 using elementwise::Op;
 
+namespace {
+
+bool is_whole(const Tensor& tensor) { return is_integer(tensor.dtype()); }
+
+}  // namespace
+
 #define UNARY(identifier, op) \
   Error identifier(KernelContext& context, const arguments::identifier& args) { \
     Chain chain(context); \
     chain.step(op, chain.input(args.self)); \
     return chain.run(args.out); \
   }
-UNARY(abs_out, Op::kAbs)
 UNARY(erf_out, Op::kErf)
 UNARY(exp_out, Op::kExp)
 UNARY(log_out, Op::kLog)
-UNARY(neg_out, Op::kNeg)
 UNARY(reciprocal_out, Op::kReciprocal)
 UNARY(relu_out, Op::kRelu)
 UNARY(round_out, Op::kRound)
@@ -29,6 +34,17 @@ UNARY(rsqrt_out, Op::kRsqrt)
 UNARY(sigmoid_out, Op::kSigmoid)
 UNARY(sqrt_out, Op::kSqrt)
 UNARY(tanh_out, Op::kTanh)
+#undef UNARY
+
+#define UNARY(identifier, op) \
+  Error identifier(KernelContext& context, const arguments::identifier& args) { \
+    if (is_whole(args.self)) return Typed(context, TypedOp::op).tensor(args.self).run(args.out); \
+    Chain chain(context); \
+    chain.step(Op::op, chain.input(args.self)); \
+    return chain.run(args.out); \
+  }
+UNARY(abs_out, kAbs)
+UNARY(neg_out, kNeg)
 #undef UNARY
 
 #define BINARY(identifier, op, second) \
@@ -39,10 +55,22 @@ UNARY(tanh_out, Op::kTanh)
     return chain.run(args.out); \
   }
 BINARY(div_out, Op::kDiv, other)
-BINARY(maximum_out, Op::kMax, other)
-BINARY(minimum_out, Op::kMin, other)
-BINARY(mul_out, Op::kMul, other)
 BINARY(pow_Tensor_Tensor_out, Op::kPow, exponent)
+#undef BINARY
+
+#define BINARY(identifier, op) \
+  Error identifier(KernelContext& context, const arguments::identifier& args) { \
+    if (is_whole(args.self)) { \
+      return Typed(context, TypedOp::op).tensor(args.self).tensor(args.other).run(args.out); \
+    } \
+    Chain chain(context); \
+    const int first = chain.input(args.self); \
+    chain.step(Op::op, first, chain.input(args.other)); \
+    return chain.run(args.out); \
+  }
+BINARY(maximum_out, kMax)
+BINARY(minimum_out, kMin)
+BINARY(mul_out, kMul)
 #undef BINARY
 
 #define WITH_SCALAR(identifier, op, second) \
@@ -54,7 +82,6 @@ BINARY(pow_Tensor_Tensor_out, Op::kPow, exponent)
   }
 WITH_SCALAR(div_Scalar_out, Op::kDiv, other)
 WITH_SCALAR(leaky_relu_out, Op::kLeakyRelu, negative_slope)
-WITH_SCALAR(mul_Scalar_out, Op::kMul, other)
 #undef WITH_SCALAR
 
 namespace {
@@ -62,6 +89,11 @@ namespace {
 // self + alpha * other, with `factor` 1 or -1.
 template <typename Args>
 Error add(KernelContext& context, const Args& args, int factor) {
+  if (is_whole(args.self)) {
+    Typed typed(context, TypedOp::kAddMul);
+    typed.tensor(args.self).tensor(args.other);
+    return typed.whole(factor * args.alpha.template scalar_to<int64_t>()).run(args.out);
+  }
   Chain chain(context);
   const int self = chain.input(args.self);
   const int other = chain.input(args.other);
@@ -75,7 +107,12 @@ Error add(KernelContext& context, const Args& args, int factor) {
 }
 
 template <typename Args>
-Error add_number(KernelContext& context, const Args& args, double factor) {
+Error add_number(KernelContext& context, const Args& args, int factor) {
+  if (is_whole(args.self)) {
+    Typed typed(context, TypedOp::kAddMul);
+    typed.tensor(args.self).whole(args.other.template scalar_to<int64_t>());
+    return typed.whole(factor * args.alpha.template scalar_to<int64_t>()).run(args.out);
+  }
   Chain chain(context);
   const double added = factor * args.alpha.template scalar_to<double>() * args.other.template scalar_to<double>();
   const int self = chain.input(args.self);
@@ -84,8 +121,12 @@ Error add_number(KernelContext& context, const Args& args, double factor) {
 }
 
 Error clamp(KernelContext& context, const Tensor& self, const EValue& low, const EValue& high, Tensor& out) {
-  Chain chain(context);
   const portable::Scalars limits = portable::read_limits(low, high);
+  if (is_whole(self)) {
+    Typed typed(context, TypedOp::kClamp);
+    return typed.tensor(self).whole(limits.whole[0]).whole(limits.whole[1]).run(out);
+  }
+  Chain chain(context);
   const int x = chain.input(self);
   const int from = chain.constant(limits.real[0]);
   chain.step(Op::kClamp, x, from, chain.constant(limits.real[1]));
@@ -103,7 +144,22 @@ Error sub_Scalar_out(KernelContext& context, const arguments::sub_Scalar_out& ar
   return add_number(context, args, -1);
 }
 
+Error mul_Scalar_out(KernelContext& context, const arguments::mul_Scalar_out& args) {
+  if (is_whole(args.self)) {
+    return Typed(context, TypedOp::kMul).tensor(args.self).whole(args.other.scalar_to<int64_t>()).run(args.out);
+  }
+  Chain chain(context);
+  const int first = chain.input(args.self);
+  chain.step(Op::kMul, first, chain.constant(args.other.scalar_to<double>()));
+  return chain.run(args.out);
+}
+
 Error rsub_Scalar_out(KernelContext& context, const arguments::rsub_Scalar_out& args) {
+  if (is_whole(args.self)) {
+    Typed typed(context, TypedOp::kAddMul);
+    typed.whole(args.other.scalar_to<int64_t>()).tensor(args.self).whole(-args.alpha.scalar_to<int64_t>());
+    return typed.run(args.out);
+  }
   Chain chain(context);
   const int self = chain.input(args.self);
   const int scaled = chain.step(Op::kMul, self, chain.constant(-args.alpha.scalar_to<double>()));
@@ -180,7 +236,7 @@ Error fused_elementwise_out(KernelContext& context, const arguments::fused_eleme
     const int used = elementwise::operands(op);
     int taken[3] = {-1, -1, -1};
     for (int k = 0; k < used; ++k) taken[k] = operands[args.code[i + 1 + k]];
-    const bool known = op != Op::kSin && op != Op::kCos && op != Op::kToU8 && op != Op::kToI8;
+    const bool known = op != Op::kSin && op != Op::kCos;
     if (!known) return context.fail(Error::kNotSupported, "vulkan devices have no kernel for a step of this chain");
     operands.push_back(chain.step(op, taken[0], taken[1], taken[2]));
   }

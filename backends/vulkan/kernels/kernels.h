@@ -9,7 +9,7 @@ namespace berth::vulkan {
 
 KernelTable kernels();
 
-#define KERNEL(identifier) Error identifier(KernelContext& context, const arguments::identifier& args);
+#define KERNEL(identifier, takes) Error identifier(KernelContext& context, const arguments::identifier& args);
 #include "backends/vulkan/operators.def"
 #undef KERNEL
 

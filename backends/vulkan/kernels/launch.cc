@@ -6,10 +6,22 @@
 namespace berth::vulkan {
 namespace {
 
-// As in shaders/narrow.glsl.
-enum ElementType : uint32_t { kF32, kF16, kBF16, kF32AsBF16 };
+// As in shaders/narrow.glsl and typed.glsl.
+enum ElementType : uint32_t { kF32, kF16, kBF16, kF32AsBF16, kBool, kU8, kI8, kI32, kI64 };
 
-ElementType type_of(DType dtype) { return dtype == DType::kF16 ? kF16 : dtype == DType::kBF16 ? kBF16 : kF32; }
+// Kernels of floats see other types as words.
+ElementType type_of(DType dtype, bool any_type) {
+  switch (dtype) {
+    case DType::kF16: return kF16;
+    case DType::kBF16: return kBF16;
+    case DType::kBool: return any_type ? kBool : kF32;
+    case DType::kU8: return any_type ? kU8 : kF32;
+    case DType::kI8: return any_type ? kI8 : kF32;
+    case DType::kI32: return any_type ? kI32 : kF32;
+    case DType::kI64: return any_type ? kI64 : kF32;
+    default: return kF32;
+  }
+}
 
 // The kernel that does the same for tensors some of which have 16 bits. False where there is none.
 bool narrow_form(ShaderId* shader) {
@@ -22,6 +34,9 @@ bool narrow_form(ShaderId* shader) {
     FORM(product_4);
     FORM(product_1_vectors);
     FORM(product_4_vectors);
+    FORM(block_32);
+    FORM(block_64);
+    FORM(deep);
     FORM(pool);
     FORM(reduce);
     FORM(softmax);
@@ -42,6 +57,13 @@ Launch::Launch(KernelContext& context, ShaderId shader)
 
 Launch::Launch(KernelContext& context, ShaderId shader, ShaderId texels) : Launch(context, shader) {
   if (session_.gpu->reads_texels()) step_.shader = texels;
+}
+
+Launch Launch::of_any_type(KernelContext& context, ShaderId words, ShaderId all) {
+  Launch made(context, words);
+  made.shader_ = all;
+  made.any_type_ = true;
+  return made;
 }
 
 Launch& Launch::constant(int64_t value) {
@@ -69,9 +91,14 @@ Launch& Launch::real(double value) {
   return *this;
 }
 
+Launch& Launch::word(uint32_t bits) {
+  step_.numbers.push_back(static_cast<int32_t>(bits));
+  return *this;
+}
+
 Launch& Launch::rounds(int64_t count) {
   constexpr int64_t kMost = 65000;
-  ends_ = ends_ && (!session_.gpu->reads_texels() || count <= kMost);
+  ends_ = ends_ && (!session_.gpu->ends_loops() || count <= kMost);
   return *this;
 }
 
@@ -90,14 +117,26 @@ Launch& Launch::bind(const Tensor* tensor, bool writes, const Range* range) {
     const Range part = range == nullptr ? Range{0, tensor->numel()} : *range;
     binding.bytes = (part.end - part.begin) * element;
     binding.writes = writes;
-    binding.element_bytes = type_of(tensor->dtype()) == kF32 ? 4 : 2;
+    const bool whole = !any_type_ && type_of(tensor->dtype(), false) == kF32;
+    binding.element_bytes = whole ? 4 : static_cast<uint32_t>(element);
     fits_ = fits_ && binding.bytes + 256 <= session_.gpu->limits().range_bytes;
     const void* const first = static_cast<const uint8_t*>(tensor->raw()) + part.begin * static_cast<int64_t>(element);
     const bool inside = part.begin >= 0 && part.end <= tensor->numel();
     found_ = found_ && inside && session_.blocks->find(first, binding.bytes, session_.gpu, &binding.place);
   }
   step_.bindings.push_back(binding);
-  step_.types.push_back(tensor == nullptr ? kF32 : type_of(tensor->dtype()));
+  step_.types.push_back(tensor == nullptr ? kF32 : type_of(tensor->dtype(), any_type_));
+  return *this;
+}
+
+Launch& Launch::faults() {
+  Binding binding;
+  binding.place = session_.stream->faults();
+  binding.bytes = VulkanStream::kFaultBytes;
+  binding.writes = true;
+  step_.reports = true;
+  step_.bindings.push_back(binding);
+  step_.types.push_back(kF32);
   return *this;
 }
 
@@ -120,6 +159,34 @@ bool Launch::is_narrow() const {
   return std::any_of(step_.types.begin(), step_.types.end(), [](uint32_t type) { return type != kF32; });
 }
 
+bool Launch::has_less_than_words() const {
+  return std::any_of(step_.bindings.begin(), step_.bindings.end(), [](const Binding& binding) {
+    return binding.place.block != nullptr && binding.element_bytes < 4;
+  });
+}
+
+// The kernel for the types that the tensors have.
+Error Launch::choose_form() {
+  const Gpu& gpu = *session_.gpu;
+  if (any_type_) {
+    if (!has_less_than_words()) return Error::kOk;
+    step_.shader = shader_;
+    if (gpu.stores_16_bits() && gpu.stores_8_bits()) return Error::kOk;
+    return context_.fail(Error::kNotSupported, "this device does not store elements of 8 and 16 bits in buffers");
+  }
+  if (!is_narrow()) {
+    step_.types.clear();
+    return Error::kOk;
+  }
+  if (views_give_all()) return Error::kOk;
+  if (!gpu.stores_16_bits()) {
+    return context_.fail(Error::kNotSupported, "this device does not store elements of 16 bits in buffers");
+  }
+  step_.shader = shader_;
+  if (narrow_form(&step_.shader)) return Error::kOk;
+  return context_.fail(Error::kNotSupported, "vulkan devices have no such kernel for elements of 16 bits");
+}
+
 Error Launch::run(int64_t count, int64_t items_a_group) {
   if (count == 0) return Error::kOk;
   if (!found_) return context_.fail(Error::kInvalidArgument, "a tensor is not memory of this device");
@@ -127,17 +194,7 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
   if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");
-  if (!is_narrow()) {
-    step_.types.clear();
-  } else if (!views_give_all()) {
-    if (!session_.gpu->stores_16_bits()) {
-      return context_.fail(Error::kNotSupported, "this device does not store elements of 16 bits in buffers");
-    }
-    step_.shader = shader_;
-    if (!narrow_form(&step_.shader)) {
-      return context_.fail(Error::kNotSupported, "vulkan devices have no such kernel for elements of 16 bits");
-    }
-  }
+  BERTH_RETURN_IF_ERROR(choose_form());
   step_.count = static_cast<uint32_t>(count);
   step_.items_a_group = static_cast<uint32_t>(items_a_group);
   session_.steps.push_back(std::move(step_));

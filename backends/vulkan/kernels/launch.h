@@ -28,6 +28,9 @@ class Launch {
   /// `texels` instead on devices where kernels that read texels are faster.
   Launch(KernelContext& context, ShaderId shader, ShaderId texels);
 
+  /// A kernel for tensors of any type (shaders/typed.glsl): `words` where all have 32 or 64 bits, else `all`.
+  static Launch of_any_type(KernelContext& context, ShaderId words, ShaderId all);
+
   /// The next specialisation constant.
   Launch& constant(int64_t value);
   /// The next buffer: all of a tensor, or none. Tensors that are written may be read too.
@@ -38,11 +41,14 @@ class Launch {
   Launch& reads(const Tensor& tensor, Range range) { return bind(&tensor, false, &range); }
   Launch& writes(const Tensor& tensor, Range range) { return bind(&tensor, true, &range); }
   Launch& none() { return bind(nullptr, false); }
+  /// Where the kernel says that an index was out of range, which the next call that waits for the stream returns.
+  Launch& faults();
   /// The buffer that was named last is f32, each element of which is rounded to bf16 when it is read.
   Launch& as_bf16();
   /// The next number of the kernel's, a whole one of 32 bits or a real one.
   Launch& number(int64_t value);
   Launch& real(double value);
+  Launch& word(uint32_t bits);
   /// A number that the kernel computes by itself: as number(), for its size alone.
   Launch& check(int64_t value);
   /// How often the loops of an invocation come round in all, at most. lavapipe ends them at 65535, and gives what has been
@@ -58,13 +64,16 @@ class Launch {
 
  private:
   Launch& bind(const Tensor* tensor, bool writes, const Range* range = nullptr);
+  Error choose_form();
   bool is_narrow() const;
+  bool has_less_than_words() const;
   bool views_give_all() const;
 
   KernelContext& context_;
   Session& session_;
   Step step_;
   ShaderId shader_;  // for storage buffers
+  bool any_type_ = false;
   bool fits_ = true;
   bool found_ = true;
   bool ends_ = true;

@@ -1,7 +1,7 @@
 // The same elements with other sizes, in another order, or a part of them; tensors joined and taken apart. What these
 // operators name are boxes inside tensors.
-#include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
+#include "backends/vulkan/kernels/typed.h"
 #include "kernels/portable/layout_boxes.h"
 #include "kernels/portable/layout_sizes.h"
 
@@ -37,8 +37,8 @@ Error convert(KernelContext& context, const Tensor& self, Tensor& out) {
 Error view(KernelContext& context, const Tensor& self, const Sizes& sizes, Tensor& out) {
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
   const Tensor* const both[] = {&self, &out};
-  BERTH_RETURN_IF_ERROR(require_floats(context, both));
-  Launch ask(context, ShaderId::view, ShaderId::view_texels);
+  Launch ask = all_floats(both) ? Launch(context, ShaderId::view, ShaderId::view_texels)
+                                : Launch::of_any_type(context, ShaderId::view_words, ShaderId::view_typed);
   ask.constant(out.rank()).constant(self.rank()).writes(out).reads(self);
   for (const Tensor* tensor : {static_cast<const Tensor*>(&out), &self}) {
     for (int d = 0; d < tensor->rank(); ++d) ask.number(tensor->size(d)).number(tensor->stride(d));

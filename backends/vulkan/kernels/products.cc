@@ -1,4 +1,5 @@
 // Products of matrices and convolutions: all of them are portable::Product, with what follows them.
+#include "backends/vulkan/kernels/buffer_products.h"
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/tiles.h"
@@ -14,80 +15,15 @@ using portable::Activation;
 using portable::Convolution;
 using portable::Product;
 
-// Whether each position reads one element of its own, which is always there.
-bool has_no_taps(const Product& p) {
-  for (const Product::Axis& axis : p.axis) {
-    if (axis.taps != 1 || axis.origin < 0 || axis.origin + (axis.count - 1) * axis.step >= axis.size) return false;
-  }
-  return true;
-}
-
-// What an invocation computes.
-struct Tile {
-  ShaderId shader;
-  int64_t rows;
-  int64_t columns;
-
-  int64_t count(const Product& p) const {
-    return (p.rows + rows - 1) / rows * ((p.columns() + columns - 1) / columns) * p.batches();
-  }
-};
-
-// Whether a matrix begins where four elements do.
-bool begins_whole(const Product& p, const Tensor& tensor, const void* first) {
-  const size_t four = 4 * element_size(tensor.dtype());
-  return reinterpret_cast<uintptr_t>(tensor.raw()) % four == 0 && Finish::first(p, &tensor, first) % 4 == 0;
-}
-
-// Whether a kernel may read A along its depth and B along its columns four elements at a time.
-bool takes_vectors(const Product& p, const Finish& finish) {
-  if (!has_no_taps(p) || p.channel_a != 1 || p.channels % 4 != 0 || p.columns() % 4 != 0) return false;
-  int64_t inside = 1;  // columns of the axes inside this one, which must lie one after the other
-  for (int i = 2; i >= 0; --i) {
-    const Product::Axis& axis = p.axis[i];
-    if (axis.count == 1 && axis.origin == 0) continue;
-    if (axis.origin != 0 || axis.step * axis.b != inside) return false;
-    inside *= axis.count;
-  }
-  const int64_t places[] = {p.row_a, p.channel_b, p.batch[0].a, p.batch[0].b, p.batch[1].a, p.batch[1].b};
-  for (int64_t place : places) {
-    if (place % 4 != 0) return false;
-  }
-  return begins_whole(p, *finish.a, p.a) && begins_whole(p, *finish.b, p.b);
-}
-
-Tile tile_of(const Product& p, const Finish& finish) {
-  const bool vectors = takes_vectors(p, finish);
-  if (p.rows == 1) return {vectors ? ShaderId::product_1_vectors : ShaderId::product_1, 1, 4};
-  return {vectors ? ShaderId::product_4_vectors : ShaderId::product_4, 4, 4};
-}
-
-bool rounds(const Tensor& weight, const Tensor& input) {
-  return weight.dtype() == DType::kBF16 && input.dtype() == DType::kF32;
-}
-
+// Tiles of texels where the device wants them and they do; else what storage buffers take.
 Error run(KernelContext& context, const Product& p, const Finish& finish) {
   const Tensor* const tensors[] = {finish.a, finish.b, finish.c, finish.start, finish.bias};
   BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
+  const Gpu& gpu = *static_cast<const Session*>(context.user())->gpu;
   bool done = false;
-  const Error error = run_tiles(context, *static_cast<const Session*>(context.user())->gpu, p, finish, &done);
-  if (done) return error;
-  const Tile tile = tile_of(p, finish);
-  Launch ask(context, tile.shader);
-  ask.constant(static_cast<int64_t>(finish.activation.kind));
-  ask.constant(finish.bias == nullptr ? 0 : finish.bias_by_row ? 1 : 2);
-  ask.constant(finish.start == nullptr ? 0 : finish.start_like_c ? 1 : 2);
-  ask.constant(has_no_taps(p) ? 0 : 1);
-  // What is multiplied with a weight of bf16 is rounded to that (kernels/portable/fused_narrow.h).
-  ask.writes(*finish.c).reads(finish.a);
-  if (rounds(*finish.b, *finish.a)) ask.as_bf16();
-  ask.reads(finish.b);
-  if (rounds(*finish.a, *finish.b)) ask.as_bf16();
-  ask.reads(finish.bias).reads(finish.start);
-  put_numbers(ask, p, finish);
-  ask.rounds(p.taps() * (1 + p.channels));
-  return ask.run(tile.count(p));
+  const Error error = run_tiles(context, gpu, p, finish, &done);
+  return done ? error : run_buffers(context, gpu, p, finish);
 }
 
 Error run_convolution(KernelContext& context, const Convolution& c, const Finish& finish) {

@@ -23,7 +23,7 @@ struct Row {
 #undef UNPLACED
 
 constexpr KernelEntry kKernels[] = {
-#define KERNEL(identifier) \
+#define KERNEL(identifier, takes) \
   {k_##identifier.name, k_##identifier.schema, untyped<&identifier>, nullptr, k_##identifier.unplaced_output},
 #include "backends/vulkan/operators.def"
 #undef KERNEL

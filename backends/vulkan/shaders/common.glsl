@@ -6,7 +6,8 @@
 // TEXELS: for devices that are processors, where texels are read eight at a time and elements of a buffer one after the
 // other, and where numbers that are read behind a branch are too. So tensors are read as texels, and ITEM does not return.
 //
-// NARROW: each tensor is f32, f16 or bf16, as a specialisation constant says (narrow.glsl).
+// NARROW: each tensor is f32, f16 or bf16, as a specialisation constant says (narrow.glsl). ANY_TYPE: each is of any type
+// (typed.glsl).
 #ifdef NARROW
 #extension GL_EXT_shader_16bit_storage : require
 #endif
@@ -26,7 +27,9 @@ int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_Loc
 
 // A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it is,
 // one of another tensor.
-#ifdef NARROW
+#if defined(ANY_TYPE)
+#include "typed.glsl"
+#elif defined(NARROW)
 #include "narrow.glsl"
 #else
 #ifdef TEXELS

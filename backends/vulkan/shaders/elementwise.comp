@@ -70,6 +70,9 @@ float power(float a, float b) {
   return a < 0.0 && odd ? -size : size;
 }
 
+// Towards zero, the low eight bits, 0 for what 32 do not hold.
+int low_byte(float x) { return abs(x) < 2147483648.0 ? int(x) & 255 : 0; }
+
 // In the order of elementwise::Op.
 float apply(uint op, float a, float b, float c) {
   switch (op) {
@@ -102,6 +105,8 @@ float apply(uint op, float a, float b, float c) {
     case 26u: return gelu_tanh_of(a);
     case 27u: return a * b + c;
     case 30u: return roundEven(a);
+    case 32u: return float(low_byte(a));
+    case 33u: return float((low_byte(a) ^ 128) - 128);
     default: return isnan(a) ? b : a;
   }
 }
@@ -143,7 +148,7 @@ void main() {
 #endif
   const int to = BEGIN(0) + NUMBER(1) + at[0];
   if (wanted) {
-#ifdef NARROW
+#if defined(NARROW)
     if (STEPS == 0u) {
       COPY(result, to, input_0, BEGIN(1) + NUMBER(0) + at[1]);
       return;

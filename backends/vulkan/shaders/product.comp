@@ -3,27 +3,10 @@
 // portable::Product (kernels/portable/gemm.h): products of matrices, convolutions, phases of transposed ones; then a bias,
 // what is added, and an activation. An invocation computes ROWS rows by COLUMNS
 // columns. VECTORS: A's rows and B's columns are read four elements at a time, which products.cc has checked.
-//
-// Buffers: C, A, B, the bias, what is added (`start`).
 #define BUFFERS 5
 #include "common.glsl"
 #include "product_numbers.glsl"
-
-layout(constant_id = 0) const uint ACTIVATION = 0;
-layout(constant_id = 1) const uint BIAS = 0;   // 1: one a row of a group; 2: one a column
-layout(constant_id = 2) const uint START = 0;  // 1: it lies like C; 2: with strides of its own
-layout(constant_id = 3) const uint TAPS = 0;   // 0: one tap, on each position's own element
-
-WRITES(1, C, c);
-#ifdef VECTORS
-READS_FOUR(2, A, a);
-READS_FOUR(3, B, b);
-#else
-READS(2, A, a);
-READS(3, B, b);
-#endif
-READS(4, Bias, bias);
-READS(5, Start, start);
+#include "product_buffers.glsl"
 
 void main() {
   const int item = item_number();
@@ -120,22 +103,13 @@ void main() {
   }
 
 #endif
-  const int at_c = outer * BATCH(0, 2) + inner * BATCH(1, 2);
+  const int at_c = FIRST_C + outer * BATCH(0, 2) + inner * BATCH(1, 2);
   for (int i = 0; i < ROWS; ++i) {
     for (int j = 0; j < COLUMNS; ++j) {
       const int row = first_row + i;
       const int column = first_column + j;
       if (row >= N_ROWS || column >= N_COLUMNS) continue;
-      float sum = sums[i][j] * A_SCALE;
-      if (BIAS == 1u) sum += AT(bias, BEGIN(3) + outer * BIAS_BATCH(0) + inner * BIAS_BATCH(1) + row);
-      if (BIAS == 2u) sum += AT(bias, BEGIN(3) + column);
-      const int place = at_c + row * ROW_C + place_c[j];
-      if (START == 1u) sum += AT(start, BEGIN(4) + FIRST_C + place);
-      if (START == 2u) {
-        const int from = outer * BATCH(0, 3) + inner * BATCH(1, 3) + row * START_ROW + column * START_COLUMN;
-        sum += START_SCALE * AT(start, BEGIN(4) + from);
-      }
-      PUT(c, BEGIN(0) + FIRST_C + place, activated(ACTIVATION, sum, ALPHA, BETA));
+      finish(sums[i][j], row, column, outer, inner, at_c + row * ROW_C + place_c[j]);
     }
   }
 }

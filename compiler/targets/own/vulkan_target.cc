@@ -1,7 +1,8 @@
 #include "compiler/targets/own/vulkan_target.h"
 
-#include <set>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "base/device.h"
 #include "base/dtype.h"
@@ -15,28 +16,120 @@ using plugin::Node;
 using plugin::refuse;
 using plugin::Status;
 
-#define KERNEL(identifier) Row::identifier,
-constexpr Row kVulkanKernels[] = {
+// As backends/vulkan/operators.def explains them.
+enum class Takes { FLOATS, NUMBERS, ALIKE, TESTS, CHOICES, INDICES, ANY };
+
+struct VulkanKernel {
+  Row row;
+  Takes takes;
+};
+
+#define KERNEL(identifier, takes) {Row::identifier, Takes::takes},
+constexpr VulkanKernel kVulkanKernels[] = {
 #include "backends/vulkan/operators.def"
 };
 #undef KERNEL
 
-// The operators' names: "aten::add.Tensor".
-const std::set<std::string>& vulkan_kernels() {
+// By the operators' names: "aten::add.Tensor".
+const std::map<std::string, Takes>& vulkan_kernels() {
   static const auto* const all = [] {
-    auto* const made = new std::set<std::string>;
-    for (const Row kernel : kVulkanKernels) made->insert(operator_name(kernel));
+    auto* const made = new std::map<std::string, Takes>;
+    for (const VulkanKernel& kernel : kVulkanKernels) made->emplace(operator_name(kernel.row), kernel.takes);
     return made;
   }();
   return *all;
 }
 
-bool vulkan_has(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+bool vulkan_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+bool is_whole(DType dtype) { return is_index(dtype) || dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_known(DType dtype) { return vulkan_float(dtype) || is_whole(dtype) || dtype == DType::kBool; }
 
-Status vulkan_refuses(DType dtype) { return refuse(std::string("not for tensors of ") + to_string(dtype)); }
+// The types of a node's tensors.
+struct VulkanTypes {
+  std::vector<DType> arguments;
+  std::vector<DType> results;
+  bool has_numbers = false;  // that are known only when it runs
 
-// The indices of a max pooling, which the kernel can write.
-bool is_index(const Node& node, size_t result) { return node.op() == "aten::max_pool2d_with_indices" && result == 1; }
+  explicit VulkanTypes(const Node& node) {
+    for (size_t i = 0; i < node.arguments_size(); ++i) {
+      const Argument argument = node.argument(i);
+      for (size_t k = 0; k < argument.size(); ++k) {
+        if (!argument.has_value(k)) continue;
+        has_numbers = has_numbers || !argument.value(k).is_tensor();
+        arguments.push_back(static_cast<DType>(argument.value(k).dtype()));
+      }
+    }
+    for (size_t i = 0; i < node.results_size(); ++i) results.push_back(static_cast<DType>(node.result(i).dtype()));
+  }
+};
+
+using Test = bool (*)(DType);
+
+Status all_are(const std::vector<DType>& types, Test test) {
+  for (const DType dtype : types) {
+    if (!test(dtype)) return refuse(std::string("not for tensors of ") + to_string(dtype));
+  }
+  return {};
+}
+
+// Floats may be mixed; what else passes the test is of one type.
+Status all_alike(const std::vector<DType>& types, Test test) {
+  if (all_are(types, vulkan_float).ok()) return {};
+  if (const Status status = all_are(types, test); !status.ok()) return status;
+  for (const DType dtype : types) {
+    if (dtype == types[0]) continue;
+    return refuse(std::string("not for tensors of ") + to_string(types[0]) + " and " + to_string(dtype) + " together");
+  }
+  return {};
+}
+
+std::vector<DType> joined(std::vector<DType> types, const std::vector<DType>& more) {
+  types.insert(types.end(), more.begin(), more.end());
+  return types;
+}
+
+Status takes_floats(const Node& node, const VulkanTypes& types) {
+  if (const Status status = all_are(types.arguments, vulkan_float); !status.ok()) return status;
+  // The indices of a max pooling, which the kernel can write.
+  const bool indices = node.op() == "aten::max_pool2d_with_indices" && types.results.size() == 2;
+  return all_are(indices ? std::vector<DType>{types.results[0]} : types.results, vulkan_float);
+}
+
+Status takes_choice(const Node& node, const VulkanTypes& types) {
+  const size_t condition = node.op() == "aten::where.self" ? 0 : 1;
+  std::vector<DType> rest = joined(types.arguments, types.results);
+  if (rest.size() <= condition || rest[condition] != DType::kBool) return refuse("its condition is not of bool");
+  rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(condition));
+  if (const Status status = all_are(rest, is_known); !status.ok()) return status;
+  for (const DType dtype : rest) {
+    if (dtype != rest[0]) return refuse("not for tensors of several types");
+  }
+  return {};
+}
+
+Status takes_indices(const VulkanTypes& types) {
+  std::vector<DType> indices = types.arguments;
+  std::vector<DType> values = types.results;
+  values.push_back(indices[0]);
+  indices.erase(indices.begin());
+  if (const Status status = all_are(indices, is_index); !status.ok()) return status;
+  return all_alike(values, is_known);
+}
+
+Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
+  if (types.has_numbers) return all_are(types.arguments, vulkan_float);
+  switch (takes) {
+    case Takes::FLOATS: return takes_floats(node, types);
+    case Takes::NUMBERS: return all_alike(joined(types.arguments, types.results), is_whole);
+    case Takes::ALIKE: return all_alike(joined(types.arguments, types.results), is_known);
+    case Takes::TESTS: return all_alike(types.arguments, is_known);
+    case Takes::CHOICES: return takes_choice(node, types);
+    case Takes::INDICES: return takes_indices(types);
+    case Takes::ANY: return all_are(joined(types.arguments, types.results), is_known);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -47,20 +140,9 @@ VulkanTarget::VulkanTarget() : NestedTarget("vulkan", "berth.vulkan", static_cas
 }
 
 Status VulkanTarget::takes(const Node& node, const plugin::Specs&) {
-  if (vulkan_kernels().count(std::string(node.op())) == 0) return refuse("it has no " + std::string(node.op()));
-  for (size_t i = 0; i < node.arguments_size(); ++i) {
-    const Argument argument = node.argument(i);
-    for (size_t k = 0; k < argument.size(); ++k) {
-      if (!argument.has_value(k)) continue;
-      const DType dtype = static_cast<DType>(argument.value(k).dtype());
-      if (!vulkan_has(dtype)) return vulkan_refuses(dtype);
-    }
-  }
-  for (size_t i = 0; i < node.results_size(); ++i) {
-    const DType dtype = static_cast<DType>(node.result(i).dtype());
-    if (!vulkan_has(dtype) && !is_index(node, i)) return vulkan_refuses(dtype);
-  }
-  return {};
+  const auto kernel = vulkan_kernels().find(std::string(node.op()));
+  if (kernel == vulkan_kernels().end()) return refuse("it has no " + std::string(node.op()));
+  return takes_types(kernel->second, node, VulkanTypes(node));
 }
 
 }  // namespace berth::targets::own

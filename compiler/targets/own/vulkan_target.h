@@ -1,7 +1,7 @@
 // The target `vulkan`: delegates on devices with a Vulkan driver, for VulkanBackend (backends/vulkan/vulkan_backend.h).
 //
-// It takes the operators of backends/vulkan/operators.def, the list that the kernels are made by, for tensors of f32,
-// f16 and bf16. Only the indices of a max pooling may be another type, and need not be read.
+// It takes the operators of backends/vulkan/operators.def, the list that the kernels are made by, for the types that
+// stand there.
 #pragma once
 
 #include "plugin/target.h"

@@ -1,0 +1,318 @@
+// Operators on bool, whole and quantised numbers, and on floats where these come into it, beside the portable kernels: to
+// the bit.
+
+#include "backends/vulkan/device_test/tested.h"
+#include "format/elementwise_code.h"
+
+namespace berth::vulkan {
+namespace {
+
+[[maybe_unused]] const ::testing::Environment* const kDevice = ::testing::AddGlobalTestEnvironment(new TestedDevice);
+
+constexpr uint32_t kCases = 2;
+const DType kWhole[] = {DType::kU8, DType::kI8, DType::kI32, DType::kI64};
+const DType kAll[] = {DType::kBool, DType::kU8,  DType::kI8,   DType::kI32,
+                      DType::kI64,  DType::kF16, DType::kBF16, DType::kF32};
+
+class VulkanTyped : public VulkanKernels {
+ protected:
+  void SetUp() override {
+    VulkanKernels::SetUp();
+    exact = one_form = true;
+  }
+};
+
+// Numbers of a type: small ones that are often equal, and a few of its largest.
+Array numbers(Dice& dice, DType dtype, const std::vector<int32_t>& sizes, bool any_order = true) {
+  size_t count = 1;
+  for (const int32_t size : sizes) count *= static_cast<size_t>(size);
+  std::vector<double> values(count);
+  for (double& value : values) {
+    value = static_cast<double>(dice.number(dtype == DType::kU8 || dtype == DType::kBool ? 0 : -3, 3));
+    if (dtype == DType::kBool) value = value > 1 ? 1 : 0;
+    const bool large = dice.number(0, 5) == 0;
+    if (large && dtype == DType::kU8) value = static_cast<double>(dice.number(250, 255));
+    if (large && dtype == DType::kI8) value = static_cast<double>(dice.coin() ? -128 : 127);
+    if (large && dtype == DType::kI32) value = dice.coin() ? -2147483648.0 : 2147483647.0;
+    if (large && dtype == DType::kI64) value = std::ldexp(dice.coin() ? -1 : 1, static_cast<int>(dice.number(30, 62)));
+    if (large && dtype == DType::kF32) value = std::nextafter(static_cast<float>(value), 9.0F);
+  }
+  return Array(dtype, sizes, values, any_order ? dice.order(sizes.size()) : std::vector<uint8_t>());
+}
+
+std::vector<int32_t> stretched(Dice& dice, std::vector<int32_t> sizes) {
+  for (int32_t& size : sizes) size = dice.number(0, 2) == 0 ? 1 : size;
+  return sizes;
+}
+
+TEST_F(VulkanTyped, ArithmeticOfWholeNumbersWraps) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> sizes = dice.sizes(static_cast<int>(dice.number(1, 4)), 9);
+    for (const DType dtype : kWhole) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array a = numbers(dice, dtype, sizes), b = numbers(dice, dtype, stretched(dice, sizes));
+      const Array y(dtype, sizes, {}, dice.order(sizes.size()));
+      EXPECT_SAME(add_out, {a, b, 1, y}, {a, b}, {y});
+      EXPECT_SAME(add_out, {a, b, -3, y}, {a, b}, {y});
+      EXPECT_SAME(sub_out, {a, b, 2, y}, {a, b}, {y});
+      EXPECT_SAME(mul_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(maximum_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(minimum_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(add_Scalar_out, {a, 5, 2, y}, {a}, {y});
+      EXPECT_SAME(sub_Scalar_out, {a, 5, 2, y}, {a}, {y});
+      EXPECT_SAME(rsub_Scalar_out, {a, 5, 2, y}, {a}, {y});
+      EXPECT_SAME(mul_Scalar_out, {a, -7, y}, {a}, {y});
+      EXPECT_SAME(abs_out, {a, y}, {a}, {y});
+      EXPECT_SAME(neg_out, {a, y}, {a}, {y});
+      EXPECT_SAME(clamp_out, {a, 1, nullptr, y}, {a}, {y});
+      EXPECT_SAME(clamp_out, {a, 0, 100, y}, {a}, {y});
+      EXPECT_SAME(hardtanh_out, {a, 0, 2, y}, {a}, {y});
+      EXPECT_SAME(bitwise_and_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(bitwise_or_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(bitwise_xor_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(bitwise_not_out, {a, y}, {a}, {y});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, ComparisonsAndLogicOfEveryType) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> sizes = dice.sizes(static_cast<int>(dice.number(1, 4)), 9);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array a = numbers(dice, dtype, sizes), b = numbers(dice, dtype, stretched(dice, sizes));
+      const Array y(DType::kBool, sizes, {}, dice.order(sizes.size()));
+      EXPECT_SAME(eq_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(ne_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(lt_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(le_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(gt_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(ge_Tensor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(logical_and_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(logical_or_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(logical_xor_out, {a, b, y}, {a, b}, {y});
+      EXPECT_SAME(logical_not_out, {a, y}, {a}, {y});
+      EXPECT_SAME(eq_Scalar_out, {a, 2, y}, {a}, {y});
+      EXPECT_SAME(ne_Scalar_out, {a, 2, y}, {a}, {y});
+      EXPECT_SAME(lt_Scalar_out, {a, 0.5, y}, {a}, {y});
+      EXPECT_SAME(le_Scalar_out, {a, -1, y}, {a}, {y});
+      EXPECT_SAME(gt_Scalar_out, {a, 0, y}, {a}, {y});
+      EXPECT_SAME(ge_Scalar_out, {a, 1, y}, {a}, {y});
+    }
+    const Array p = numbers(dice, DType::kBool, sizes), q = numbers(dice, DType::kBool, sizes);
+    const Array r(DType::kBool, sizes);
+    EXPECT_SAME(bitwise_and_Tensor_out, {p, q, r}, {p, q}, {r});
+    EXPECT_SAME(bitwise_xor_Tensor_out, {p, q, r}, {p, q}, {r});
+    EXPECT_SAME(bitwise_not_out, {p, r}, {p}, {r});
+    if (HasFailure()) return;
+  }
+  // NaN is not equal to itself, and true.
+  const Array x(DType::kF32, {4}, {NAN, 1, -0.0, INFINITY}), z(DType::kF32, {4}, {NAN, NAN, 0, INFINITY});
+  const Array y(DType::kBool, {4});
+  EXPECT_SAME(eq_Tensor_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(ne_Tensor_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(le_Tensor_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(logical_not_out, {x, y}, {x}, {y});
+  EXPECT_SAME(logical_and_out, {x, z, y}, {x, z}, {y});
+}
+
+TEST_F(VulkanTyped, ChoicesAndCopiesOfEveryType) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> s = dice.sizes(3, 9);
+    const Array condition = numbers(dice, DType::kBool, stretched(dice, s));
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array a = numbers(dice, dtype, s), b = numbers(dice, dtype, stretched(dice, s));
+      const auto to = [&](const std::vector<int32_t>& sizes) {
+        return Array(dtype, sizes, {}, dice.order(sizes.size()));
+      };
+      const Array y = to(s), turned = to({s[2], s[0], s[1]}), flat = to({s[0] * s[1], s[2]});
+      EXPECT_SAME(where_self_out, {condition, a, b, y}, {condition, a, b}, {y});
+      EXPECT_SAME(masked_fill_Scalar_out, {a, condition, 1, y}, {a, condition}, {y});
+      EXPECT_SAME(clone_out, {a, nullptr, y}, {a}, {y});
+      EXPECT_SAME(permute_copy_out, {a, std::vector<int64_t>{2, 0, 1}, turned}, {a}, {turned});
+      EXPECT_SAME(view_copy_out, {a, std::vector<int64_t>{s[0] * s[1], s[2]}, flat}, {a}, {flat});
+      EXPECT_SAME(flip_out, {a, std::vector<int64_t>{0, 2}, y}, {a}, {y});
+      const Array part = to({s[0], (s[1] + 1) / 2, s[2]}), joined = to({s[0], 2 * s[1], s[2]});
+      EXPECT_SAME(slice_copy_Tensor_out, {a, 1, 0, int64_t{INT64_MAX}, 2, part}, {a}, {part});
+      EXPECT_SAME(cat_out, {Arg::list({a, a}), 1, joined}, {a}, {joined});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, CastsAreTheHosts) {
+  Dice dice(1);
+  std::vector<double> values = {
+      0,   -0.0, 0.5, -0.5,     1.5,       -1.5,       127.9,        128,           -129,         255.5,  256,
+      300, -300, NAN, INFINITY, -INFINITY, 2147483520, 2147483648.0, -2147483648.0, 4294967296.0, 9.2e18, -9.3e18};
+  for (int i = 0; i < 2000; ++i) {
+    values.push_back(std::trunc(std::ldexp(static_cast<double>(dice.real()), static_cast<int>(dice.number(0, 62)))));
+    // A half between two f32, and beside it.
+    values.push_back(16777217.0 + 2 * i);
+    values.push_back(-std::ldexp(16777217.0 + 2 * i, 30) - (i % 3 - 1) * 64);
+  }
+  const int32_t count = static_cast<int32_t>(values.size());
+  for (const DType from : kAll) {
+    std::vector<double> own = values;
+    if (!is_floating(from)) {
+      for (double& value : own) {
+        const bool fits = value > -9.2e18 && value < 9.2e18;
+        const auto whole = fits ? static_cast<int64_t>(value) : 0;
+        value = from == DType::kI64    ? static_cast<double>(whole)
+                : from == DType::kI32  ? static_cast<double>(static_cast<int32_t>(whole))
+                : from == DType::kI8   ? static_cast<double>(static_cast<int8_t>(whole))
+                : from == DType::kBool ? static_cast<double>(whole & 1)
+                                       : static_cast<double>(static_cast<uint8_t>(whole));
+      }
+    }
+    const Array x(from, {count}, own);
+    for (const DType to : kAll) {
+      // Each meets those in the middle.
+      if (from != DType::kF32 && from != DType::kI64 && to != DType::kF32 && to != DType::kI64) continue;
+      SCOPED_TRACE(std::string(to_string(from)) + " to " + to_string(to));
+      const Array y(to, {count});
+      EXPECT_SAME(to_dim_order_copy_out, {x, false, nullptr, y}, {x}, {y});
+    }
+  }
+}
+
+TEST_F(VulkanTyped, RowsAndElementsByIndices) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kI64, DType::kU8}) {
+      SCOPED_TRACE(to_string(dtype));
+      const std::vector<int32_t> s = dice.sizes(3, 7);
+      const Array self = numbers(dice, dtype, s), table = numbers(dice, dtype, {s[0], s[1]});
+      const DType index_type = dice.coin() ? DType::kI64 : DType::kI32;
+      const auto indices = [&](const std::vector<int32_t>& sizes, int64_t below) {
+        Array made = numbers(dice, index_type, sizes);
+        std::vector<double> at = made.values();
+        for (double& one : at) one = static_cast<double>(dice.number(0, below - 1));
+        made.set(at);
+        return made;
+      };
+      const int32_t rows = dice.size(5), lines = dice.size(4);
+      const Array ids = indices({rows, lines}, s[0]);
+      const Array picked(dtype, {rows, lines, s[1]}, {}, dice.order(3));
+      EXPECT_SAME(embedding_out, {table, ids, -1, false, false, picked}, {table, ids}, {picked});
+      const int dim = static_cast<int>(dice.number(0, 2));
+      std::vector<int32_t> sizes = s;
+      sizes[dim] = rows;
+      const Array list = indices({rows}, s[dim]);
+      const Array slabs(dtype, sizes, {}, dice.order(3));
+      EXPECT_SAME(index_select_out, {self, dim, list, slabs}, {self, list}, {slabs});
+      const Array places = indices(sizes, s[dim]);
+      EXPECT_SAME(gather_out, {self, dim, places, false, slabs}, {self, places}, {slabs});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, QuantisedAndBack) {
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    Dice dice(seed);
+    const std::vector<int32_t> s = dice.sizes(3, 9);
+    Array x = dice.array(s, true);
+    std::vector<double> values = x.values();
+    values[0] = seed == 0 ? NAN : seed == 1 ? INFINITY : 1e30;
+    x.set(values);
+    std::vector<double> steps(s[1]), zeros(s[1]);
+    for (int32_t c = 0; c < s[1]; ++c) {
+      steps[c] = 0.01 * (1 + c);
+      zeros[c] = static_cast<double>(dice.number(-5, 5));
+    }
+    const Array scales(DType::kF32, {s[1]}, steps), points(DType::kI64, {s[1]}, zeros);
+    for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32}) {
+      SCOPED_TRACE(to_string(dtype));
+      const int64_t named = static_cast<int64_t>(dtype);
+      const int64_t low = dtype == DType::kU8 ? 0 : dtype == DType::kI8 ? -127 : -100000, high = low + 250;
+      const Array q(dtype, s, {}, dice.order(3)), y(DType::kF32, s, {}, dice.order(3));
+      EXPECT_SAME(quantize_per_tensor_out, {x, 0.0137, 3, low, high, named, q}, {x}, {q});
+      EXPECT_SAME(quantize_per_channel_out, {x, scales, points, 1, low, high, named, q}, {x, scales, points}, {q});
+      const Array whole = numbers(dice, dtype, s);
+      EXPECT_SAME(dequantize_per_tensor_out, {whole, 0.0137, 3, low, high, named, nullptr, y}, {whole}, {y});
+      EXPECT_SAME(dequantize_per_channel_out, {whole, scales, points, 1, low, high, named, nullptr, y},
+                  {whole, scales, points}, {y});
+      EXPECT_SAME(dequantize_per_channel_out, {whole, scales, nullptr, 1, low, high, named, nullptr, y},
+                  {whole, scales}, {y});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// Chains read bytes and whole numbers of 32 bits as f32, and their last step may make bytes.
+TEST_F(VulkanTyped, ChainsBetweenBytes) {
+  using elementwise::Op;
+  const auto code = [](std::initializer_list<int64_t> numbers) { return std::vector<int64_t>(numbers); };
+  const auto of = [](Op op) { return static_cast<int64_t>(op); };
+  for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32}) {
+    SCOPED_TRACE(to_string(dtype));
+    Dice dice(1);
+    const Array x = numbers(dice, dtype, {3, 5, 7}, false), z(DType::kF32, {3, 5, 7}), bytes(DType::kI8, {3, 5, 7});
+    const Array gain(DType::kF32, {7}, {0.5, 1, -2, 3.25, 0, 8, -0.75}), whole(DType::kU8, {3, 5, 7});
+    const std::vector<double> constants = {3, 0.25};
+    EXPECT_SAME(fused_elementwise_out,
+                {Arg::list({x, gain}), code({of(Op::kSub), 0, 2, 0, of(Op::kMul), 4, 1, 0}), constants, z}, {x, gain},
+                {z});
+    EXPECT_SAME(fused_elementwise_out,
+                {Arg::list({x, gain}),
+                 code({of(Op::kMul), 0, 1, 0, of(Op::kDiv), 4, 3, 0, of(Op::kRound), 5, 0, 0, of(Op::kToI8), 6, 0, 0}),
+                 constants, bytes},
+                {x, gain}, {bytes});
+    EXPECT_SAME(fused_elementwise_out,
+                {Arg::list({x, gain}), code({of(Op::kMul), 0, 1, 0, of(Op::kAdd), 4, 2, 0, of(Op::kMul),  5, 5, 0,
+                                             of(Op::kMul), 6, 3, 0, of(Op::kAdd), 7, 2, 0, of(Op::kToU8), 8, 0, 0}),
+                 constants, whole},
+                {x, gain}, {whole});
+    // Bytes that are computed with again.
+    EXPECT_SAME(fused_elementwise_out,
+                {Arg::list({x, gain}),
+                 code({of(Op::kMul), 0, 1, 0, of(Op::kToU8), 4, 0, 0, of(Op::kToI8), 4, 0, 0, of(Op::kSub), 5, 6, 0}),
+                 constants, z},
+                {x, gain}, {z});
+  }
+}
+
+// Only the device sees an index: the next call that waits for it fails, once, and nothing outside of the tensor is read.
+TEST_F(VulkanTyped, AnIndexOutOfRangeIsAnErrorOfTheRun) {
+  for (const double bad : {3.0, -1.0, 4294967296.0}) {
+    const Result<DeviceStream*> stream = device().create_stream(0);
+    ASSERT_TRUE(stream.ok());
+    Session session;
+    session.gpu = device().gpu(0);
+    session.blocks = &device().blocks();
+    session.stream = device().stream(*stream);
+    const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
+    const Array ids(DType::kI64, {2}, {1, bad});
+    std::vector<void*> host;
+    for (const Array& array : {table, ids, y}) {
+      Tensor& tensor = array.tensor();
+      host.push_back(tensor.raw());
+      const Result<void*> memory = device().allocate(tensor.nbytes(), 0);
+      ASSERT_TRUE(memory.ok());
+      EXPECT_EQ(device().copy_host_to_device(*memory, tensor.raw(), tensor.nbytes(), 0, *stream), Error::kOk);
+      tensor.set_data(*memory);
+    }
+    std::vector<Arg> args = {table, ids, -1, false, false, y};
+    std::vector<EValue*> values;
+    for (Arg& arg : args) values.push_back(arg.value());
+    KernelContext context({}, nullptr, {}, &session);
+    EXPECT_EQ(Kernel(vulkan::embedding_out)(context, values), Error::kOk);
+    EXPECT_EQ(session.run_steps(), Error::kInvalidArgument);
+    EXPECT_EQ(session.run_steps(), Error::kOk);
+    size_t next = 0;
+    for (const Array& array : {table, ids, y}) {
+      device().deallocate(array.tensor().raw(), 0);
+      array.tensor().set_data(host[next++]);
+    }
+    device().destroy_stream(*stream, 0);
+  }
+}
+
+}  // namespace
+}  // namespace berth::vulkan

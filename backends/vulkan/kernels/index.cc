@@ -1,0 +1,97 @@
+// Elements and slabs picked by indices, which only the device sees: one that is out of range is an error of the next call
+// that waits for the stream.
+#include "backends/vulkan/kernels/kernels.h"
+#include "backends/vulkan/kernels/launch.h"
+#include "kernels/portable/index_arguments.h"
+#include "kernels/portable/layout_sizes.h"
+
+namespace berth::vulkan {
+namespace {
+
+// Along each dimension of the result: strides of the index and of what is picked from.
+struct Picked {
+  const Tensor& self;
+  const Tensor& index;
+  int dim;  // of self
+  int64_t of_index[kMaxRank] = {};
+  int64_t of_self[kMaxRank] = {};
+};
+
+Error run(KernelContext& context, const Picked& picked, const Tensor& out) {
+  if (out.numel() == 0) return Error::kOk;
+  Launch ask = Launch::of_any_type(context, ShaderId::gather_words, ShaderId::gather);
+  ask.writes(out).reads(picked.self).reads(picked.index).faults();
+  const bool scalar = picked.self.rank() == 0;
+  ask.number(scalar ? 1 : picked.self.size(picked.dim)).number(scalar ? 0 : picked.self.stride(picked.dim));
+  ask.number(out.rank());
+  for (int d = 0; d < out.rank(); ++d) ask.number(out.size(d));
+  for (int d = 0; d < out.rank(); ++d) ask.number(out.stride(d));
+  for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_index[d]);
+  for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_self[d]);
+  return ask.run(out.numel());
+}
+
+// The dimension `dim` of `self` gives way to those of `index`; one that is a single element keeps it with
+// `keeps_dim`.
+Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, bool keeps_dim,
+                 Tensor& out) {
+  BERTH_RETURN_IF_ERROR(portable::check_index(context, index));
+  Picked picked = {self, index, dim};
+  portable::Sizes sizes;
+  bool fits = true;
+  const auto add = [&](int32_t size, int64_t of_index, int64_t of_self) {
+    fits = fits && sizes.rank < kMaxRank;
+    if (!fits) return;
+    picked.of_index[sizes.rank] = of_index;
+    picked.of_self[sizes.rank] = of_self;
+    sizes.data[sizes.rank++] = size;
+  };
+  for (int d = 0; d < self.rank(); ++d) {
+    if (d != dim) {
+      add(self.sizes()[d], 0, self.stride(d));
+      continue;
+    }
+    if (index.rank() == 0 && keeps_dim) add(1, 0, 0);
+    for (int i = 0; i < index.rank(); ++i) add(index.sizes()[i], index.stride(i), 0);
+  }
+  if (!fits) return context.fail(Error::kInvalidArgument, "the result has more than 16 dimensions");
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, sizes));
+  if (self.numel() == 0 && out.numel() > 0) return portable::index_out_of_range(context);
+  return run(context, picked, out);
+}
+
+}  // namespace
+
+Error embedding_out(KernelContext& context, const arguments::embedding_out& args) {
+  const Tensor& weight = args.weight;
+  if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
+  return pick_slabs(context, weight, 0, args.indices, false, args.out);
+}
+
+Error index_select_out(KernelContext& context, const arguments::index_select_out& args) {
+  const Tensor& self = args.self;
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(portable::read_dim(context, args.dim, self, &dim));
+  if (args.index.rank() > 1) {
+    return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
+  }
+  if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
+  return pick_slabs(context, self, dim, args.index, true, args.out);
+}
+
+Error gather_out(KernelContext& context, const arguments::gather_out& args) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(portable::prepare_gather(context, args, &dim));
+  if (args.out.numel() == 0) return Error::kOk;
+  if (self.numel() == 0) return portable::index_out_of_range(context);
+  Picked picked = {self, index, dim};
+  for (int d = 0; d < args.out.rank(); ++d) {
+    picked.of_index[d] = index.stride(d);
+    picked.of_self[d] = d == dim ? 0 : self.stride(d);
+  }
+  return run(context, picked, args.out);
+}
+
+}  // namespace berth::vulkan
