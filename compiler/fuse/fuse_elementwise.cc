@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -205,8 +206,7 @@ class Reader {
   }
 
   std::optional<Op> unary(const Node& node) const {
-    if (bytes_ && node.is(OpId::round_out)) return Op::kRound;
-    return unary_op(node);
+    return node.is(OpId::round_out) ? std::optional<Op>(Op::kRound) : unary_op(node);
   }
 
   // To f32, which needs no step, or from f32 to bytes.
@@ -368,17 +368,26 @@ class Reader {
   const bool shallow_;
 };
 
-// Bytes that are made numbers stay bytes in memory, for those who read the numbers may read them instead: then what
-// makes the bytes is not taken along. REQUIRES: `*chain` is empty.
-bool read_chain(const Context& context, const Node& node, bool bytes, const std::set<ValueId>& read_often, Chain* chain,
-                Operand* last) {
-  const Reader shallow(context, bytes, read_often, true);
-  if (bytes && shallow.read(node, 0, chain, last) && shallow.only_dequantises(*chain)) return true;
-  *chain = Chain();
-  return Reader(context, bytes, read_often, false).read(node, 0, chain, last);
+// What chains of a target do with bytes.
+enum class ByteUse {
+  kNone,    // they are of f32 alone
+  kRead,    // they read and write them
+  kWanted,  // so do the products that read what chains make, which had better be bytes
+};
+
+// Bytes that are made numbers stay bytes in memory where they are wanted, for those who read the numbers may read them
+// instead: then what makes the bytes is not taken along. REQUIRES: `*chain` is empty.
+bool read_chain(const Context& context, const Node& node, ByteUse bytes, const std::set<ValueId>& read_often,
+                Chain* chain, Operand* last) {
+  if (bytes == ByteUse::kWanted) {
+    const Reader shallow(context, true, read_often, true);
+    if (shallow.read(node, 0, chain, last) && shallow.only_dequantises(*chain)) return true;
+    *chain = Chain();
+  }
+  return Reader(context, bytes != ByteUse::kNone, read_often, false).read(node, 0, chain, last);
 }
 
-Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id, bool bytes,
+Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id, ByteUse bytes,
                                     std::set<ValueId>* read_often) {
   const Node& node = context.node(id);
   Chain chain;
@@ -402,23 +411,28 @@ Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId
   return context.replace(id, made);
 }
 
-Expected<passes::Changed> fuse(ir::Module& module, const Targets& targets, const passes::Options& options, bool bytes) {
-  return rewrite_regions(module, targets, options, [bytes] {
-    return Visit([bytes, read_often = std::set<ValueId>()](Context& context, ir::Builder& build, NodeId id) mutable {
-      return fuse_chain(context, build, id, bytes, &read_often);
-    });
-  });
+ByteUse use_of_bytes(const targets::Target& target) {
+  if (takes_bytes(target)) return ByteUse::kWanted;
+  return target.fuses && target.backend == "berth.vulkan" ? ByteUse::kRead : ByteUse::kNone;
 }
 
 }  // namespace
 
 Expected<passes::Changed> fuse_elementwise(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  Targets with_bytes;
-  Targets floats;
-  for (const targets::Target& target : targets) (takes_bytes(target) ? with_bytes : floats).push_back(target);
-  BERTH_ASSIGN_OR_RETURN(const passes::Changed first, fuse(module, with_bytes, options, true));
-  BERTH_ASSIGN_OR_RETURN(const passes::Changed second, fuse(module, floats, options, false));
-  return first | second;
+  passes::Changed changed = passes::Changed::kNo;
+  for (const ByteUse bytes : {ByteUse::kWanted, ByteUse::kRead, ByteUse::kNone}) {
+    Targets own;
+    std::copy_if(targets.begin(), targets.end(), std::back_inserter(own),
+                 [&](const targets::Target& target) { return use_of_bytes(target) == bytes; });
+    const auto visits = [bytes] {
+      return Visit([bytes, read_often = std::set<ValueId>()](Context& context, ir::Builder& build, NodeId id) mutable {
+        return fuse_chain(context, build, id, bytes, &read_often);
+      });
+    };
+    BERTH_ASSIGN_OR_RETURN(const passes::Changed more, rewrite_regions(module, own, options, visits));
+    changed = changed | more;
+  }
+  return changed;
 }
 
 }  // namespace berth::fuse
