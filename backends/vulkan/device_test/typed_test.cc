@@ -200,6 +200,10 @@ TEST_F(VulkanTyped, RowsAndElementsByIndices) {
       const Array ids = indices({rows, lines}, s[0]);
       const Array picked(dtype, {rows, lines, s[1]}, {}, dice.order(3));
       EXPECT_SAME(embedding_out, {table, ids, -1, false, false, picked}, {table, ids}, {picked});
+      std::vector<double> from_end = ids.values();
+      for (double& one : from_end) one = static_cast<double>(dice.number(-s[1], s[1] - 1));
+      const Array any(index_type, {rows, lines}, from_end), chosen(dtype, {s[0], rows, lines, s[2]}, {}, dice.order(4));
+      EXPECT_SAME(index_Tensor_out, {self, Arg::list({nullptr, any}), chosen}, {self, any}, {chosen});
       const int dim = static_cast<int>(dice.number(0, 2));
       std::vector<int32_t> sizes = s;
       sizes[dim] = rows;

@@ -15,6 +15,7 @@ struct Picked {
   int dim;  // of self
   int64_t of_index[kMaxRank] = {};
   int64_t of_self[kMaxRank] = {};
+  bool from_end = false;  // negative indices count from there
 };
 
 Error run(KernelContext& context, const Picked& picked, const Tensor& out) {
@@ -28,15 +29,22 @@ Error run(KernelContext& context, const Picked& picked, const Tensor& out) {
   for (int d = 0; d < out.rank(); ++d) ask.number(out.stride(d));
   for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_index[d]);
   for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_self[d]);
+  ask.number(picked.from_end ? 1 : 0);
   return ask.run(out.numel());
 }
 
-// The dimension `dim` of `self` gives way to those of `index`; one that is a single element keeps it with
-// `keeps_dim`.
-Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, bool keeps_dim,
+enum class Indices {
+  kPlain,
+  kKeepDim,  // a single one leaves the dimension where it is
+  kFromEnd,  // negative ones count from there
+};
+
+// The dimension `dim` of `self` gives way to those of `index`.
+Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, Indices indices,
                  Tensor& out) {
   BERTH_RETURN_IF_ERROR(portable::check_index(context, index));
   Picked picked = {self, index, dim};
+  picked.from_end = indices == Indices::kFromEnd;
   portable::Sizes sizes;
   bool fits = true;
   const auto add = [&](int32_t size, int64_t of_index, int64_t of_self) {
@@ -51,7 +59,7 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
       add(self.sizes()[d], 0, self.stride(d));
       continue;
     }
-    if (index.rank() == 0 && keeps_dim) add(1, 0, 0);
+    if (index.rank() == 0 && indices == Indices::kKeepDim) add(1, 0, 0);
     for (int i = 0; i < index.rank(); ++i) add(index.sizes()[i], index.stride(i), 0);
   }
   if (!fits) return context.fail(Error::kInvalidArgument, "the result has more than 16 dimensions");
@@ -65,7 +73,7 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
 Error embedding_out(KernelContext& context, const arguments::embedding_out& args) {
   const Tensor& weight = args.weight;
   if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
-  return pick_slabs(context, weight, 0, args.indices, false, args.out);
+  return pick_slabs(context, weight, 0, args.indices, Indices::kPlain, args.out);
 }
 
 Error index_select_out(KernelContext& context, const arguments::index_select_out& args) {
@@ -76,7 +84,25 @@ Error index_select_out(KernelContext& context, const arguments::index_select_out
     return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
   }
   if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
-  return pick_slabs(context, self, dim, args.index, true, args.out);
+  return pick_slabs(context, self, dim, args.index, Indices::kKeepDim, args.out);
+}
+
+// By one tensor of indices, which is what embeddings of exported models are.
+Error index_Tensor_out(KernelContext& context, const arguments::index_Tensor_out& args) {
+  const Tensor* index = nullptr;
+  int dim = 0, position = 0, count = 0;
+  for (const Tensor* one : args.indices) {
+    if (one != nullptr) {
+      index = one;
+      dim = position;
+      ++count;
+    }
+    ++position;
+  }
+  if (count != 1 || position > args.self.rank()) {
+    return context.fail(Error::kNotSupported, "vulkan devices take one tensor of indices");
+  }
+  return pick_slabs(context, args.self, dim, *index, Indices::kFromEnd, args.out);
 }
 
 Error gather_out(KernelContext& context, const arguments::gather_out& args) {

@@ -4,7 +4,7 @@
 // said in `faults`, and element 0 is taken.
 //
 // Numbers: the size of the dimension and its stride; how many dimensions the result has; their sizes; strides of result, index and input along
-// its dimensions (0 where a tensor does not have one).
+// its dimensions (0 where a tensor does not have one); whether negative indices count from the end.
 #define ANY_TYPE
 #define BUFFERS 4
 #include "common.glsl"
@@ -30,7 +30,11 @@ void main() {
     at += place * NUMBER(3 + 2 * rank + d);
     from += place * NUMBER(3 + 3 * rank + d);
   }
-  const uvec2 index = whole_of(indices_type, BITS(indices, at));
+  uvec2 index = whole_of(indices_type, BITS(indices, at));
+  if (NUMBER(3 + 4 * rank) != 0 && index.y == 0xffffffffu) {
+    const uint low = index.x + uint(NUMBER(0));
+    index = uvec2(low, low < index.x ? 0u : 0xffffffffu);
+  }
   const bool inside = index.y == 0u && index.x < uint(NUMBER(0));
   if (!inside) atomicOr(faults[BEGIN(3)], 1u);
   const int slab = inside ? int(index.x) : 0;

@@ -108,7 +108,13 @@ Status takes_choice(const Node& node, const VulkanTypes& types) {
   return {};
 }
 
-Status takes_indices(const VulkanTypes& types) {
+// A kernel sees all of the table, of which each device lets it see so much at least.
+constexpr int64_t kMostTableBytes = (int64_t{1} << 27) - 4096;
+
+Status takes_indices(const Node& node, const VulkanTypes& types) {
+  if (types.arguments.size() != 2) return refuse("not for several tensors of indices");
+  const auto element = static_cast<int64_t>(element_size(types.arguments[0]));
+  if (node.argument(0).value(0).numel() > kMostTableBytes / element) return refuse("its table has more than 128 MiB");
   std::vector<DType> indices = types.arguments;
   std::vector<DType> values = types.results;
   values.push_back(indices[0]);
@@ -125,7 +131,7 @@ Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
     case Takes::ALIKE: return all_alike(joined(types.arguments, types.results), is_known);
     case Takes::TESTS: return all_alike(types.arguments, is_known);
     case Takes::CHOICES: return takes_choice(node, types);
-    case Takes::INDICES: return takes_indices(types);
+    case Takes::INDICES: return takes_indices(node, types);
     case Takes::ANY: return all_are(joined(types.arguments, types.results), is_known);
   }
   return {};
