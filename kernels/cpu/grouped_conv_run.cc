@@ -193,22 +193,30 @@ void run_tiles(const GroupedJob& job, const Strip& strip, const Columns& columns
 template <int kRows, bool kPart>
 void run_strip(const GroupedJob& job, const Strip& strip, const Columns& columns) {
   const bool near = job.stride[0] == 1;
-  const bool inside = kManyForms && strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
-  if (near && inside) return near_strip<kRows, kPart, true>(job, strip, columns);
-  if (near) return near_strip<kRows, kPart, false>(job, strip, columns);
-  if (inside) return far_strip<kRows, kPart, true>(job, strip, columns);
-  far_strip<kRows, kPart, false>(job, strip, columns);
+  // Lower strips are those of images of a few rows, which see what is outside; few registers are not whole.
+  if constexpr (kManyForms && kRows > 2 && (!kPart || kAlwaysMasked)) {
+    const bool inside = strip.begin <= 0 && strip.end >= (kRows - 1) * job.stride[0] + 3;
+    if (near && inside) return near_strip<kRows, kPart, true>(job, strip, columns);
+    if (inside) return far_strip<kRows, kPart, true>(job, strip, columns);
+  }
+  near ? near_strip<kRows, kPart, false>(job, strip, columns) : far_strip<kRows, kPart, false>(job, strip, columns);
 }
 
 template <bool kPart>
 void run_columns(const GroupedJob& job, const Strip& strip, const Columns& columns) {
-  if (!takes_strips(job)) return run_tiles<kPart>(job, strip, columns);
-  switch (strip.rows) {
-    case 1: return run_strip<1, kPart>(job, strip, columns);
-    case 2: return run_strip<2, kPart>(job, strip, columns);
-    case 3: return run_strip<3, kPart>(job, strip, columns);
-    default: return run_strip<4, kPart>(job, strip, columns);
+  // Without masks, strips are for whole registers, and for more than one lane.
+  if constexpr (kManyForms || (!kPart && kLanes > 1)) {
+    constexpr bool kMasked = kPart || kAlwaysMasked;
+    if (takes_strips(job)) {
+      switch (strip.rows) {
+        case 1: return run_strip<1, kMasked>(job, strip, columns);
+        case 2: return run_strip<2, kMasked>(job, strip, columns);
+        case 3: return run_strip<3, kMasked>(job, strip, columns);
+        default: return run_strip<4, kMasked>(job, strip, columns);
+      }
+    }
   }
+  run_tiles<kPart>(job, strip, columns);
 }
 
 void run_channels(const GroupedJob& job, const Strip& strip, const Columns& columns) {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "kernels/cpu/tiles.h"
-#include "kernels/cpu/tiles_finish-inl.h"
+#include "kernels/cpu/tiles_end-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -27,6 +27,8 @@ namespace {
 constexpr int kHighest[] = {0, 28, 14, 9, 6};
 #elif HWY_TARGET == HWY_AVX2
 constexpr int kHighest[] = {0, 12, 6, 0, 0};
+#elif HWY_TARGET == HWY_SCALAR
+constexpr int kHighest[] = {0, 3, 3, 0, 0};  // for processors without SSE4: each tile is code
 #else
 constexpr int kHighest[] = {0, 6, 6, 0, 0};
 #endif
@@ -66,12 +68,11 @@ struct Panel {
   const float* ahead;
   int64_t channel;  // the group's first of the input
   Columns columns;
+  const float* bias;  // load_bias()
 };
 
 // Of a line of the cache.
 constexpr int64_t kLineFloats = 16;
-// As long as a sum may be that is made in registers alone: a long one is put away so seldom that it costs nothing.
-constexpr int64_t kShortDepth = 512;
 
 // One row of weights, or a part of it. Three rows of the input lie behind one pointer.
 template <typename A, int kPart, int kBegin, int kEnd, int kRows, int kVectors, int kPointers>
@@ -138,187 +139,100 @@ HWY_INLINE void add_scattered(FloatVector (&sum)[kRows][kVectors], const float* 
   }
 }
 
+// The biases of a panel, whole registers of them: what is beyond its columns is zero.
+HWY_MAYBE_UNUSED HWY_NOINLINE void load_bias(const TileJob& job, const Columns& columns, int64_t vectors, float* to) {
+  const FloatTag d;
+  for (int64_t v = 0; v < vectors; ++v) {
+    const int64_t left = columns.count - v * kLanes;
+    const float* bias = job.bias == nullptr || left <= 0 ? nullptr : job.bias + columns.first + v * kLanes;
+    const FloatVector x = bias == nullptr ? hn::Zero(d) : left >= kLanes ? hn::LoadU(d, bias) : load_part(bias, left);
+    hn::Store(x, d, to + v * kLanes);
+  }
+}
+
 // Sums begin with the bias.
 template <typename A, int kRows, int kVectors>
-HWY_INLINE void begin_tile(const TileJob& job, const Panel<A>& panel, FloatVector (&sum)[kRows][kVectors]) {
-  const FloatTag d;
+HWY_INLINE void begin_tile(const Panel<A>& panel, FloatVector (&sum)[kRows][kVectors]) {
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
-    const int64_t left = panel.columns.count - v * kLanes;
-    const float* bias = job.bias == nullptr || left <= 0 ? nullptr : job.bias + panel.columns.first + v * kLanes;
-    const FloatVector first = bias == nullptr  ? hn::Zero(d)
-                              : left >= kLanes ? hn::LoadU(d, bias)
-                                               : load_part(bias, left);
+    const FloatVector first = hn::Load(FloatTag(), panel.bias + v * kLanes);
     BERTH_UNROLL_FULL
     for (int i = 0; i < kRows; ++i) sum[i][v] = first;
   }
 }
 
-// Rows of half a register or less share one.
-template <typename F>
-HWY_INLINE void change_narrow_rows(const TileJob& job, int64_t count, float* out, int64_t rows, F f) {
-  const FloatTag d;
-  const int64_t most = kLanes / count;
-  HWY_ALIGN float shared[kLanes] = {};
-  // A call of memcpy takes longer than the one number that there often is.
-  const auto copy = [count](const float* from, float* to) {
-    to[0] = from[0];
-    if (count > 1) std::copy_n(from + 1, count - 1, to + 1);
-  };
-  while (rows > 0) {
-    const int64_t taken = std::min(rows, most);
-    for (int64_t i = 0; i < taken; ++i) copy(out + i * job.out_pixel, shared + i * count);
-    hn::Store(f(hn::Load(d, shared)), d, shared);
-    for (int64_t i = 0; i < taken; ++i) copy(shared + i * count, out + i * job.out_pixel);
-    out += taken * job.out_pixel;
-    rows -= taken;
-  }
-}
-
-template <typename F>
-HWY_INLINE void change_rows(const TileJob& job, int64_t count, float* out, int64_t rows, F f) {
-  const FloatTag d;
-  if (2 * count <= kLanes) return change_narrow_rows(job, count, out, rows, f);
-  for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
-    int64_t c = 0;
-    for (; c + kLanes <= count; c += kLanes) hn::StoreU(f(hn::LoadU(d, out + c)), d, out + c);
-    if (c < count) store_part(f(load_part(out + c, count - c)), out + c, count - c);
-  }
-}
-
-// What is not done with two bounds is done in memory, on what was stored: kind by kind, so that the numbers that a kind
-// needs stay in registers.
-HWY_MAYBE_UNUSED HWY_NOINLINE void activate_rows(const TileJob& job, int64_t count, float* out, int64_t rows) {
-  using Kind = portable::ActivationKind;
-  switch (job.activation.kind) {
-    case Kind::kGelu: return change_rows(job, count, out, rows, [](FloatVector x) { return gelu(x); });
-    case Kind::kSilu: return change_rows(job, count, out, rows, [](FloatVector x) { return hn::Mul(x, sigmoid(x)); });
-    case Kind::kTanh:
-    case Kind::kElu: {
-      for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
-        portable::activate(job.activation, out, count);
-      }
-      return;
-    }
-    default: change_rows(job, count, out, rows, [&](FloatVector x) { return activate_simply(job.activation, x); });
-  }
-}
-
 template <typename A, int kRows, int kVectors>
-HWY_INLINE void end_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel,
+HWY_INLINE void end_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel, const float* kept,
                          const FloatVector (&sum)[kRows][kVectors]) {
   const FloatTag d;
   const int64_t step = job.out_pixel;
   float* const out =
       job.out_data + pixel.image * job.out_image + pixel.y * job.out_row + pixel.x * step + panel.columns.first;
-  const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-  BERTH_UNROLL_FULL
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t left = panel.columns.count - v * kLanes;
-    float* to = out + v * kLanes;
-    if (left >= kLanes) {
-      if (job.residual) {
-        BERTH_UNROLL_FULL
-        for (int i = 0; i < kRows; ++i) {
-          const FloatVector y = hn::Add(sum[i][v], hn::LoadU(d, to + i * step));
-          hn::StoreU(within(low, high, y), d, to + i * step);
-        }
-      } else {
-        BERTH_UNROLL_FULL
-        for (int i = 0; i < kRows; ++i) hn::StoreU(within(low, high, sum[i][v]), d, to + i * step);
-      }
-    } else if (left > 0) {
+  if (HWY_LIKELY(panel.columns.count >= kVectors * kLanes && !job.residual && kept == nullptr)) {
+    const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+    BERTH_UNROLL_FULL
+    for (int v = 0; v < kVectors; ++v) {
       BERTH_UNROLL_FULL
-      for (int i = 0; i < kRows; ++i) {
-        FloatVector y = sum[i][v];
-        if (job.residual) y = hn::Add(y, load_part(to + i * step, left));
-        store_part(within(low, high, y), to + i * step, left);
-      }
+      for (int i = 0; i < kRows; ++i) hn::StoreU(within(low, high, sum[i][v]), d, out + v * kLanes + i * step);
     }
+  } else {
+    HWY_ALIGN float sums[kRows * kVectors * kLanes];
+    store_sums(sum, sums);
+    end_stored(job, panel.columns, sums, kept, kRows, kVectors, out);
   }
   if (!job.bounded) activate_rows(job, panel.columns.count, out, kRows);
 }
-
-// Long sums are made of short ones: the rounding of each grows with its own length alone (Higham, "The Accuracy of
-// Floating Point Summation", SIAM J. Sci. Comput. 14(4), 1993). What was summed so far waits in memory.
-template <int kRows, int kVectors>
-class LongSum {
- public:
-  using Sums = FloatVector[kRows][kVectors];
-
-  // To be asked before `depth` more are added.
-  HWY_INLINE void before(int64_t depth, Sums& sum) {
-    if (added_ != 0 && added_ + depth > kShortDepth) put_away(sum);
-    added_ += depth;
-  }
-  HWY_INLINE void end(Sums& sum) const {
-    if (!begun_) return;
-    const FloatTag d;
-    BERTH_UNROLL_FULL
-    for (int i = 0; i < kRows; ++i) {
-      BERTH_UNROLL_FULL
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = hn::Add(sum[i][v], hn::Load(d, kept_[i * kVectors + v]));
-    }
-  }
-
- private:
-  HWY_NOINLINE void put_away(Sums& sum) {
-    const FloatTag d;
-    for (int i = 0; i < kRows; ++i) {
-      for (int v = 0; v < kVectors; ++v) {
-        float* kept = kept_[i * kVectors + v];
-        hn::Store(begun_ ? hn::Add(sum[i][v], hn::Load(d, kept)) : sum[i][v], d, kept);
-        sum[i][v] = hn::Zero(d);
-      }
-    }
-    begun_ = true;
-    added_ = 0;
-  }
-
-  HWY_ALIGN float kept_[kRows * kVectors][kLanes];
-  int64_t added_ = 0;
-  bool begun_ = false;
-};
 
 // Each pixel sees the one in its own place, and nothing else.
 template <typename A, int kRows, int kVectors>
 HWY_NOINLINE void plain_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
-  begin_tile(job, panel, sum);
+  begin_tile(panel, sum);
   const int64_t step = job.input_step != 0 ? job.input_step : job.in_channels();
   const float* a = job.input + (pixel.x - job.first_pixel) * step + panel.channel;
-  if (job.depth <= kShortDepth) {
-    add_rows<A, 0, kRows>(sum, a, step, panel.weight, job.depth, panel.ahead);
-  } else {
-    LongSum<kRows, kVectors> whole;
-    for (int64_t k = 0; k < job.depth; k += kShortDepth) {
-      const int64_t depth = std::min(kShortDepth, job.depth - k);
-      whole.before(depth, sum);
-      add_rows<A, 0, kRows>(sum, a + k, step, panel.weight + k * kVectors * kLanes, depth,
-                            panel.ahead + k * kLineFloats);
-    }
-    whole.end(sum);
+  const typename A::Weight* b = panel.weight;
+  const float* ahead = panel.ahead;
+  LongSum<kRows, kVectors> whole;
+  for (int64_t left = job.depth;;) {
+    const int64_t depth = std::min(kShortDepth, left);
+    add_rows<A, 0, kRows>(sum, a, step, b, depth, ahead);
+    left -= depth;
+    if (HWY_LIKELY(left == 0)) break;
+    whole.put_sums_away(sum);
+    a += depth;
+    b += depth * kVectors * kLanes;
+    ahead += depth * kLineFloats;
   }
-  end_tile(job, panel, pixel, sum);
+  end_tile(job, panel, pixel, whole.kept(), sum);
 }
 
-// The same for pixels of which some see nothing, in a row of the input.
-template <typename A, int kRows, int kVectors>
-HWY_INLINE void add_seen(const TileJob& job, FloatVector (&sum)[kRows][kVectors], const float* row, int64_t x,
-                         const typename A::Weight* b, int64_t depth) {
-  if (x + (kRows - 1) * job.stride[1] < 0 || x >= job.in[1]) return;
-  const float* a[kRows];
-  for (int i = 0; i < kRows; ++i, x += job.stride[1]) {
-    a[i] = inside(x, job.in[1]) ? row + x * job.in_channels() : job.zeros;
+// The same for pixels of which some see nothing, in a row of the input: a few at a time, on sums in memory.
+template <typename A, int kVectors>
+HWY_NOINLINE void add_seen(const TileJob& job, float* sums, int64_t rows, const float* row, int64_t x,
+                           const typename A::Weight* b, int64_t depth) {
+  if (x + (rows - 1) * job.stride[1] < 0 || x >= job.in[1]) return;
+  const FloatTag d;
+  for (int64_t first = 0; first < rows; first += kHighestMixed) {
+    FloatVector sum[kHighestMixed][kVectors];
+    const float* a[kHighestMixed];
+    for (int i = 0; i < kHighestMixed; ++i, x += job.stride[1]) {
+      a[i] = first + i < rows && inside(x, job.in[1]) ? row + x * job.in_channels() : job.zeros;
+      for (int v = 0; v < kVectors; ++v) {
+        sum[i][v] = first + i < rows ? hn::Load(d, sums + ((first + i) * kVectors + v) * kLanes) : hn::Zero(d);
+      }
+    }
+    add_scattered<A, kHighestMixed, kVectors>(sum, a, b, depth, reinterpret_cast<const float*>(b));
+    for (int i = 0; i < kHighestMixed && first + i < rows; ++i) {
+      for (int v = 0; v < kVectors; ++v) hn::Store(sum[i][v], d, sums + ((first + i) * kVectors + v) * kLanes);
+    }
   }
-  add_scattered<A, kRows, kVectors>(sum, a, b, depth, reinterpret_cast<const float*>(b));
 }
 
 // Pixels side by side in one row of the result.
 template <typename A, int kRows, int kVectors>
 HWY_NOINLINE void row_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
-  begin_tile(job, panel, sum);
+  begin_tile(panel, sum);
   const int64_t first = pixel.x * job.stride[1] - job.padding[1];
   const int64_t y = pixel.y * job.stride[0] - job.padding[0];
   const int64_t channels = job.in_channels();
@@ -352,20 +266,22 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel<A>& panel, const Pixe
           add_rows<A, 0, kRows - 1>(sum, row + x * channels, step, b, run,
                                     panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
         } else {
-          add_seen<A>(job, sum, row, x, b, run);
+          HWY_ALIGN float sums[kRows * kVectors * kLanes];
+          store_sums(sum, sums);
+          add_seen<A, kVectors>(job, sums, kRows, row, x, b, run);
+          load_sums(sums, sum);
         }
       }
     }
   }
-  all.end(sum);
-  end_tile(job, panel, pixel, sum);
+  end_tile(job, panel, pixel, all.kept(), sum);
 }
 
 // Pixels of several rows of the result.
 template <typename A, int kRows, int kVectors>
 HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel<A>& panel, const Pixel& pixel) {
   FloatVector sum[kRows][kVectors];
-  begin_tile(job, panel, sum);
+  begin_tile(panel, sum);
   const int64_t channels = job.in_channels();
   // What a pixel of the result sees: its image, and where its window begins, perhaps outside.
   const float* image[kRows];
@@ -396,8 +312,7 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel<A>& panel, const Pi
       }
     }
   }
-  all.end(sum);
-  end_tile(job, panel, pixel, sum);
+  end_tile(job, panel, pixel, all.kept(), sum);
 }
 
 template <typename A>
@@ -473,6 +388,9 @@ void run_panel(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
   panel.channel = group * job.depth;
   panel.columns = {group * job.columns + first, std::min(job.panel_columns, job.columns - first)};
   const int64_t vectors = job.panel_columns / kLanes;
+  HWY_ALIGN float bias[kTileColumns];
+  load_bias(job, panel.columns, vectors, bias);
+  panel.bias = bias;
   if (vectors == 1) return run_strips<A, 1>(job, panel, begin, end);
   if (vectors == 2) return run_strips<A, 2>(job, panel, begin, end);
 #if HWY_TARGET == HWY_AVX3
