@@ -1,6 +1,6 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
-#   berth_room(NAME [UNITY | PRECOMPILED] [COLD | SMALL] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…]
+#   berth_room(NAME [UNITY] [PRECOMPILED group] [COLD | SMALL] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…]
 #              [EXCLUDE regex])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
@@ -11,8 +11,9 @@
 # half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device, which
 # is linked object by object, nor for kernels, whose last bits are those of what the compiler sees at once.
 #
-# PRECOMPILED: with BERTH_UNITY the headers of program files and of the standard library are compiled once for all such
-# rooms: more than half of what their small sources cost, which stay objects of their own. They see the room `format`.
+# PRECOMPILED: with BERTH_UNITY the headers that the rooms of a group share are compiled once, for the group's first room:
+# more than half of what small sources cost, and a tenth of what joined ones do. BERTH_HEADERS_group lists them; rooms of
+# a group have the same options, as far as a compiler asks.
 #
 # COLD: a release build makes the room with -O1, in two thirds of the time. For what takes no time worth speaking of when
 # a model is compiled or run; bench/two_builds.py tells. SMALL: with -Os, for much code of which each model needs little.
@@ -58,30 +59,39 @@ if(BERTH_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
   include(GoogleTest)
-  # What every test includes is compiled once with BERTH_UNITY: half a second of each.
-  set(BERTH_TEST_HEADERS <gtest/gtest.h> <algorithm> <cmath> <cstring> <functional> <map> <numeric> <optional> <string>
-    <unordered_map> <variant> <vector>)
-  if(BERTH_UNITY)
-    file(WRITE ${PROJECT_BINARY_DIR}/generated/tests/precompiled.cc "")
-    add_library(berth_test_precompiled OBJECT ${PROJECT_BINARY_DIR}/generated/tests/precompiled.cc)
-    target_link_libraries(berth_test_precompiled PRIVATE GTest::gtest berth_options)
-    target_compile_options(berth_test_precompiled PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
-    target_precompile_headers(berth_test_precompiled PRIVATE ${BERTH_TEST_HEADERS})
-  endif()
+  # What tests include is compiled once with BERTH_UNITY: half a second of each and more.
+  set(BERTH_TEST_HEADERS <gtest/gtest.h> <algorithm> <cmath> <cstring> <functional> <map> <numeric> <optional> <random>
+    <string> <unordered_map> <variant> <vector>)
 endif()
 
-# berth_test_options(TARGET): for a target of tests.
+# berth_test_options(TARGET [GROUP ROOM]): for a target of tests; of a room of a group of precompiled headers.
 function(berth_test_options target)
   # What is tested is in the libraries: a test's own code compiles in half the time when it is not made fast.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
-  if(BERTH_UNITY)
-    target_precompile_headers(${target} REUSE_FROM berth_test_precompiled)
+  if(NOT BERTH_UNITY)
+    return()
   endif()
+  set(precompiled berth_test_precompiled)
+  set(headers ${BERTH_TEST_HEADERS})
+  set(room "")
+  if(ARGC GREATER 2)
+    set(precompiled berth_test_precompiled_${ARGV1})
+    list(APPEND headers ${BERTH_TEST_HEADERS_${ARGV1}})
+    set(room ${ARGV2})
+  endif()
+  if(NOT TARGET ${precompiled})
+    file(WRITE ${PROJECT_BINARY_DIR}/generated/tests/precompiled.cc "")
+    add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/generated/tests/precompiled.cc)
+    target_link_libraries(${precompiled} PRIVATE ${room} GTest::gtest berth_options)
+    target_compile_options(${precompiled} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Og>)
+    target_precompile_headers(${precompiled} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# berth_test(NAME source… [DEPENDS target…] [LABELS label…])
+# berth_test(NAME source… [DEPENDS target…] [LABELS label…] [PRECOMPILED group room])
 function(berth_test name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT BERTH_TESTS)
     return()
   endif()
@@ -89,13 +99,39 @@ function(berth_test name)
   add_executable(${target} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} GTest::gtest_main berth_options)
   target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  berth_test_options(${target})
+  berth_test_options(${target} ${ARG_PRECOMPILED})
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
-set(BERTH_PROGRAM_HEADERS <algorithm> <cmath> <cstring> <functional> <memory> <string> <vector>
+# Program files, for the runtime's rooms; kernels; the IR, for the compiler's.
+set(BERTH_HEADERS_program <algorithm> <cmath> <cstring> <functional> <memory> <string> <vector>
   ${PROJECT_BINARY_DIR}/generated/format/program_generated.h ${PROJECT_BINARY_DIR}/generated/format/meta_generated.h)
+set(BERTH_HEADERS_kernels <algorithm> <cmath> <cstring> <limits> <type_traits>
+  ${PROJECT_SOURCE_DIR}/kernels/portable/portable.h ${PROJECT_SOURCE_DIR}/kernels/portable/dispatch.h)
+set(BERTH_HEADERS_ir <algorithm> <cmath> <cstring> <functional> <limits> <map> <memory> <numeric> <optional> <set>
+  <string> <unordered_map> <utility> <variant> <vector> <fmt/format.h> ${PROJECT_SOURCE_DIR}/compiler/ir/module.h
+  ${PROJECT_SOURCE_DIR}/compiler/ir/arguments.h ${PROJECT_SOURCE_DIR}/compiler/ir/text.h)
+set(BERTH_HEADERS_lowering ${BERTH_HEADERS_ir} ${PROJECT_SOURCE_DIR}/compiler/import/lowering/arithmetic.h)
+
+# What tests of the compiler's rooms include beside: a tenth of what they cost.
+set(BERTH_TEST_HEADERS_ir ${PROJECT_SOURCE_DIR}/compiler/ir/module.h ${PROJECT_SOURCE_DIR}/compiler/ir/parse.h
+  ${PROJECT_SOURCE_DIR}/compiler/ir/print.h)
+set(BERTH_TEST_HEADERS_lowering ${BERTH_TEST_HEADERS_ir})
+
+# berth_precompile(TARGET GROUP)
+function(berth_precompile target group)
+  if(NOT BERTH_UNITY)
+    return()
+  endif()
+  get_property(first GLOBAL PROPERTY BERTH_FIRST_${group})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE ${BERTH_HEADERS_${group}})
+    set_property(GLOBAL PROPERTY BERTH_FIRST_${group} ${target})
+  endif()
+endfunction()
 
 # berth_unity(TARGET [SOURCES]): see UNITY above; as many at a time, 16 unless it is said.
 function(berth_unity target)
@@ -107,7 +143,7 @@ function(berth_unity target)
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "UNITY;PRECOMPILED;COLD;SMALL" "EXCLUDE" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;COLD;SMALL" "EXCLUDE;PRECOMPILED" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARG_FOLDERS APPEND /*.cc OUTPUT_VARIABLE more_sources)
   list(TRANSFORM ARG_FOLDERS APPEND /*_test.cc OUTPUT_VARIABLE more_tests)
@@ -125,10 +161,8 @@ function(berth_room name)
   if(ARG_UNITY)
     berth_unity(berth_${name})
   endif()
-  if(ARG_PRECOMPILED AND BERTH_UNITY AND name STREQUAL "format")
-    target_precompile_headers(berth_format PRIVATE ${BERTH_PROGRAM_HEADERS})
-  elseif(ARG_PRECOMPILED AND BERTH_UNITY)
-    target_precompile_headers(berth_${name} REUSE_FROM berth_format)
+  if(ARG_PRECOMPILED)
+    berth_precompile(berth_${name} ${ARG_PRECOMPILED})
   endif()
   if(ARG_COLD)
     target_compile_options(berth_${name} PRIVATE ${BERTH_COLD_OPTIONS})
@@ -136,9 +170,13 @@ function(berth_room name)
   if(ARG_SMALL)
     target_compile_options(berth_${name} PRIVATE ${BERTH_SMALL_OPTIONS})
   endif()
+  set(precompiled "")
+  if(DEFINED BERTH_TEST_HEADERS_${ARG_PRECOMPILED})
+    set(precompiled ${ARG_PRECOMPILED} berth_${name})
+  endif()
   foreach(test IN LISTS tests)
     get_filename_component(stem ${test} NAME_WE)
     string(REGEX REPLACE "_test$" "" stem ${stem})
-    berth_test(${name}.${stem} ${test} DEPENDS berth_${name} LABELS unit)
+    berth_test(${name}.${stem} ${test} DEPENDS berth_${name} LABELS unit PRECOMPILED ${precompiled})
   endforeach()
 endfunction()
