@@ -12,6 +12,7 @@
 #include "format/arguments.h"
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/narrow_linear_run.h"
+#include "kernels/cpu/narrow_linear_words.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/portable/fused_narrow_linear.h"
 #include "kernels/portable/gemm_slots.h"
@@ -236,12 +237,14 @@ void run_few(KernelContext& context, const Call& call) {
   });
 }
 
-bool split(KernelContext& context, const Call& call, const NarrowDigits& digits) {
-  const NarrowLayout& layout = call.packed.layout;
+// f(row of the input, its number), false where the row cannot be made of whole numbers.
+template <typename F>
+bool split(KernelContext& context, const Call& call, F&& f) {
+  const int64_t depth = call.packed.layout.depth;
   std::atomic<bool> fits{true};
-  context.parallel_for(call.rows, portable::grain_of(layout.depth), [&](int64_t begin, int64_t end) {
+  context.parallel_for(call.rows, portable::grain_of(depth), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      if (!split_into_digits(layout, call.input + i * layout.depth, i, digits)) fits = false;
+      if (!f(call.input + i * depth, i)) fits = false;
     }
   });
   return fits;
@@ -267,14 +270,57 @@ void run_digits(KernelContext& context, const Call& call, const NarrowDigits& di
   });
 }
 
+int slots_of(int threads) { return std::clamp(threads, 1, portable::kMaxSlots); }
+
+// A panel is an item: with all rows, unless there are few panels.
+void run_words(KernelContext& context, const Call& call, const NarrowWords& words, uint8_t* scratch) {
+  const NarrowLayout& layout = call.packed.layout;
+  const int slots = slots_of(context.threads());
+  const int64_t pieces = std::min(ceil_div<int64_t>(slots, layout.panels()), call.rows);
+  const int64_t bytes = NarrowWords::scratch_bytes(NarrowWords::most_rows(layout));
+  portable::for_each_item(
+      context, slots, layout.panels() * pieces,
+      [&](NarrowWords::Scratch& own, int64_t item) {
+        const int64_t first = item % pieces * call.rows / pieces;
+        const int64_t last = (item % pieces + 1) * call.rows / pieces;
+        multiply_words(call.packed, item / pieces, words, first, last, own);
+        finish(call.part(first, last - first), item / pieces, own.sum);
+      },
+      [&](int64_t slot) { return NarrowWords::Scratch(scratch + slot * bytes); });
+}
+
+size_t words_memory(const NarrowLayout& layout, int64_t rows, int threads) {
+  const int64_t most = NarrowWords::most_rows(layout);
+  return NarrowWords::bytes(layout, std::min(rows, most)) + slots_of(threads) * NarrowWords::scratch_bytes(most);
+}
+
 // Bytes of temporary memory for `rows` rows at most.
 size_t memory_of(const NarrowLayout& layout, int64_t rows, int threads) {
   const size_t digits = NarrowDigits::bytes(layout, std::min(rows, NarrowDigits::most_rows(layout)));
-  return rows <= kNarrowRows ? digits : std::max(digits, threads * kWideBytes);
+  if (rows <= kNarrowRows) return digits;
+  const size_t few = std::max(digits, threads * kWideBytes);
+  return NarrowWords::take(layout, rows) ? std::max(few, words_memory(layout, rows, threads)) : few;
 }
 
 void run_rows(KernelContext& context, const Call& call, void* memory) {
   call.rows > kNarrowRows ? run_wide(context, call, memory) : run_few(context, call);
+}
+
+void run_as_digits(KernelContext& context, const Call& call, void* memory) {
+  const NarrowLayout& layout = call.packed.layout;
+  const NarrowDigits digits(layout, call.rows, memory);
+  const bool fits =
+      split(context, call, [&](const float* row, int64_t i) { return split_into_digits(layout, row, i, digits); });
+  fits ? run_digits(context, call, digits) : run_rows(context, call, memory);
+}
+
+void run_as_words(KernelContext& context, const Call& call, void* memory) {
+  const NarrowLayout& layout = call.packed.layout;
+  const NarrowWords words(layout, call.rows, memory);
+  const bool fits =
+      split(context, call, [&](const float* row, int64_t i) { return split_into_words(layout, row, i, words); });
+  if (!fits) return run_rows(context, call, memory);
+  run_words(context, call, words, static_cast<uint8_t*>(memory) + NarrowWords::bytes(layout, call.rows));
 }
 
 Error run(KernelContext& context, const Call& call) {
@@ -285,11 +331,11 @@ Error run(KernelContext& context, const Call& call) {
     run_rows(context, call, memory);
     return Error::kOk;
   }
-  const int64_t step = NarrowDigits::most_rows(layout);
+  const bool as_words = has_narrow_words(layout, call.rows);
+  const int64_t step = as_words ? NarrowWords::most_rows(layout) : NarrowDigits::most_rows(layout);
   for (int64_t row = 0; row < call.rows; row += step) {
     const Call some = call.part(row, std::min(step, call.rows - row));
-    const NarrowDigits digits(layout, some.rows, memory);
-    split(context, some, digits) ? run_digits(context, some, digits) : run_rows(context, some, memory);
+    as_words ? run_as_words(context, some, memory) : run_as_digits(context, some, memory);
   }
   return Error::kOk;
 }
@@ -299,6 +345,8 @@ NarrowLayout layout_of(const Args& args) {
   NarrowLayout layout;
   const int rank = args.input.rank();
   if ((args.bits != 4 && args.bits != 8) || args.block < 1 || rank < 1) return layout;
+  if (read_narrow_packing(args.packing, args.bits, args.block, &layout)) return layout;
+  layout = {};
   layout.bits = args.bits;
   layout.depth = args.input.size(rank - 1);
   layout.block = args.block;
@@ -320,7 +368,7 @@ void narrow_linear_release(void* state) { delete static_cast<State*>(state); }
 
 size_t narrow_linear_temp_bytes(const Args& args, int threads) {
   const NarrowLayout layout = layout_of(args);
-  if (layout.depth == 0) return 0;
+  if (layout.depth == 0 || args.input.numel() % layout.depth != 0) return 0;
   return memory_of(layout, args.input.numel() / layout.depth, threads) + portable::kTempPadding;
 }
 

@@ -3,7 +3,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 #include "base/math.h"
 #include "kernels/cpu/narrow_linear_digits_run.h"
@@ -20,14 +20,8 @@ int64_t chunks_in(const NarrowLayout& layout) {
 // Whole registers of 16 elements, and one more that the last may run into.
 int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 64) + 64; }
 
-// The largest whole number that three digits make, and so the smallest without its sign.
-constexpr float kMostSteps = 127 * 65536 + 127 * 256 + 127;
 // Rows of the weight in a turn.
 constexpr int64_t kTurn = 512;
-
-int64_t chunk_end(const NarrowLayout& layout, int64_t begin) {
-  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + NarrowDigits::kChunk});
-}
 
 #if HWY_ARCH_X86_64
 
@@ -72,27 +66,39 @@ bool has_narrow_digits(int64_t bits, int64_t rows) {
 #endif
 }
 
-bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i, const NarrowDigits& digits) {
-  // Powers of two: an element times one is exact.
+int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin) {
+  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + NarrowDigits::kChunk});
+}
+
+bool digit_power(float largest, int* power) {
   constexpr int kMostExponent = 100;
+  // The largest whole number that three digits make, and so the smallest without its sign. It stays below the half that
+  // would be rounded up to one more.
+  constexpr int32_t kMostSteps = 127 * 65536 + 127 * 256 + 127;
+  const auto bits = __builtin_bit_cast(uint32_t, largest);
+  // The largest is its mantissa, below 2^24, times 2^(exponent - 24).
+  const int exponent = static_cast<int>(bits >> 23) - 126;
+  if (bits != 0 && std::abs(exponent) > kMostExponent) return false;
+  const auto mantissa = static_cast<int32_t>((bits & 0x7FFFFF) | 0x800000);
+  *power = bits == 0 ? 23 : 23 - exponent - (mantissa > 2 * kMostSteps ? 1 : 0);
+  return true;
+}
+
+bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i, const NarrowDigits& digits) {
   const DigitFunctions functions = digit_functions(layout);
-  // The largest number, kMostSteps, stays below the half that would be rounded up to one more.
   const int shift = layout.digits == 2 ? 8 : 0;
   const int centre = 1 << (layout.bits - 1);
   NarrowDigits::Chunk* chunk = digits.chunks(i);
   for (int64_t k = 0; k < layout.depth; ++chunk) {
-    const int64_t end = chunk_end(layout, k);
-    const float largest = functions.largest(input + k, end - k);
-    int exponent = 0;
-    std::frexp(largest, &exponent);
-    if (!std::isfinite(largest) || std::abs(exponent) > kMostExponent) return false;
-    const int power = 23 - exponent - (std::ldexp(largest, 23 - exponent) > kMostSteps ? 1 : 0);
+    const int64_t end = digit_chunk_end(layout, k);
+    int power = 0;
+    if (!digit_power(functions.largest(input + k, end - k), &power)) return false;
     int32_t sums[NarrowDigits::kDigits];
-    functions.split(input + k, end - k, std::ldexp(1.0f, power - shift), shift,
+    functions.split(input + k, end - k, power_of_two(power - shift), shift,
                     digits.digits(i) + NarrowDigits::kDigits * k, sums);
     for (int d = 0; d < NarrowDigits::kDigits; ++d) chunk->start[d] = -centre * sums[d];
     chunk->total = static_cast<float>((int64_t{sums[2]} * 256 + sums[1]) * 256 + sums[0]);
-    chunk->step = std::ldexp(1.0f, -power);
+    chunk->step = power_of_two(-power);
     k = end;
   }
   return true;
@@ -107,7 +113,7 @@ void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigi
   const int64_t blocks = std::max<int64_t>(1, kTurn / layout.block);
   for (int64_t k = 0; k < layout.depth;) {
     const int64_t block = k / layout.block;
-    const int64_t last = blocks == 1 ? chunk_end(layout, k) : std::min(layout.depth, k + blocks * layout.block);
+    const int64_t last = blocks == 1 ? digit_chunk_end(layout, k) : std::min(layout.depth, k + blocks * layout.block);
     const int64_t at = packed.panel_numbers(panel) + block * width;
     const DigitTurn turn = {packed.panel_weight(panel) + k / layout.group() * width * 4,
                             packed.scales + at,

@@ -5,6 +5,15 @@
 
 namespace berth::cpu {
 
+/// Where the chunk ends that begins with element `begin`.
+int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin);
+
+/// The power of two that is one over a step, of a chunk whose largest magnitude is `largest`. False where there is none.
+bool digit_power(float largest, int* power);
+
+/// 2^n. REQUIRES: -126 <= n <= 127. An element times one is exact.
+inline float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<uint32_t>(n + 127) << 23); }
+
 /// Some blocks of a panel, or a chunk of one: as much as stays in a first-level cache while rows have their turns.
 struct DigitTurn {
   const uint8_t* weight;

@@ -255,6 +255,52 @@ TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
   }
 }
 
+// A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first. Odd depths, blocks
+// longer than what is widened at a time, panels of fewer columns, rows that do not fill a tile.
+TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
+  if (!has_narrow_digits(8, 100)) GTEST_SKIP() << "this processor has no digits for many rows";
+  testing::for_each_seed(24, [](unsigned seed) {
+    std::mt19937 random(seed);
+    const auto whole = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    GuardedMemory memory(random);
+    const int32_t bits = seed % 2 == 0 ? 8 : 4, rows = whole(24, 110), columns = whole(1, 150);
+    const int32_t depth = seed % 3 == 0 ? whole(1, 3000) : whole(1, 40) * 8;
+    const int32_t block = seed % 3 == 0 ? depth : whole(0, 1) == 0 ? 32 : 8 * whole(1, 40);
+    const NarrowLayout layout = {depth, columns, block, (depth - 1) / block + 1, bits, 2};
+    const Array input = memory(random_array(random, {rows, depth}));
+    // Ranges that change from chunk to chunk, and chunks of zeros.
+    for (int32_t i = 0; i < rows * depth; ++i) {
+      input.tensor().data<float>()[i] *= i / 40 % 7 == 0 ? 0.0F : std::ldexp(1.0F, i / 24 % 30 - 15);
+    }
+    const Array weight =
+        memory(Array(bits == 8 ? DType::kI8 : DType::kU8, {static_cast<int32_t>(layout.weight_bytes())}));
+    for (size_t i = 0; i < weight.tensor().nbytes(); ++i)
+      weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random());
+    const Array scales = memory(random_array(random, {static_cast<int32_t>(layout.numbers())}));
+    const Array zeros = memory(random_array(random, scales.sizes()));
+    const auto run = [&](const Array& some, int threads) {
+      const Array out = memory(Array(DType::kF32, {some.sizes()[0], columns}));
+      const Arg points = seed % 4 < 2 ? Arg(zeros) : Arg(nullptr);
+      const std::string text = layout.text();
+      const auto outcome = call_guarded(
+          kName, {some, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out},
+          {1, 2, 3}, threads, memory);
+      EXPECT_EQ(outcome.error, Error::kOk) << outcome.message;
+      return out.values();
+    };
+    const std::vector<double> all = run(input, 1);
+    EXPECT_TRUE(all == run(input, 3)) << "threads change the result";
+    for (int32_t i = 0; i < rows; ++i) {
+      const Array one = memory(Array(DType::kF32, {1, depth}));
+      std::copy_n(input.tensor().data<float>() + i * depth, depth, one.tensor().data<float>());
+      const std::vector<double> alone = run(one, 1);
+      const std::vector<double> of_many(all.begin() + i * columns, all.begin() + (i + 1) * columns);
+      ASSERT_TRUE(alone == of_many) << "row " << i << " of " << rows << " x " << depth << " x " << columns << ", "
+                                    << bits << " bits, blocks of " << block;
+    }
+  });
+}
+
 // What is below 2^-16 of the largest element goes, where the input is made of digits at all, and goes from what zero points
 // are multiplied with too.
 TEST(NarrowLinearKernel, TwoDigitsAreNotThree) {
