@@ -1,6 +1,7 @@
 #include "kernels/cpu/tiles_narrow.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "base/math.h"
@@ -14,6 +15,9 @@ namespace {
 constexpr double kSerialWork = 1 << 19;
 constexpr double kReading = 4;
 constexpr int64_t kPixels = 48;
+// Pairs of the depth of a panel that stay in a second-level cache while strips come by; and how many strips are worth it.
+constexpr int64_t kNearDepth = 1024;
+constexpr int64_t kManyStrips = 6;
 
 // A convolution of pairs, and where its input lies before it is one of pairs.
 struct PairJob {
@@ -228,10 +232,34 @@ class PairEngine final : public PackedEngine {
         const int64_t panel = (begin - first * panels) / count;
         const int64_t strip = (begin - first * panels) % count;
         const int64_t taken = std::min(count - strip, end - begin);
-        functions_.tiles.run(job, panel, first + strip, first + strip + taken);
+        run_strips(job, panel, first + strip, first + strip + taken);
         begin += taken;
       }
     });
+  }
+
+  // A deep panel in parts, each with all strips before the next.
+  void run_strips(const TileJob& job, int64_t panel, int64_t begin, int64_t end) const {
+    if (!job_.product || job.groups > 1 || job.depth <= kNearDepth || end - begin < kManyStrips) {
+      return functions_.tiles.run(job, panel, begin, end);
+    }
+    for (int64_t k = 0; k < job.depth; k += kNearDepth) {
+      TileJob part = job;
+      part.depth = std::min(kNearDepth, job.depth - k);
+      part.input_step = job.depth;
+      part.input = job.input + k;
+      part.weight = job.weight + k * job.panel_columns;
+      part.look_ahead = false;
+      if (k > 0) part.bias = nullptr;
+      part.residual = job.residual || k > 0;
+      if (k + part.depth < job.depth) {
+        part.activation.kind = portable::ActivationKind::kNone;
+        part.bounded = true;
+        part.low = -std::numeric_limits<float>::infinity();
+        part.high = std::numeric_limits<float>::infinity();
+      }
+      functions_.tiles.run(part, panel, begin, end);
+    }
   }
 
   PairJob job_;
