@@ -285,6 +285,7 @@ namespace fused_narrow_linear_out { enum : size_t { input, weight, scales, zero_
     activation, alpha, beta, packing }; }
 namespace dynamic_quantize_out { enum : size_t { input }; }
 namespace grouped_attention_out { enum : size_t { query, key, value, mask, last, before, scale, guarded }; }
+namespace grouped_attention_rows_out { enum : size_t { query, key, value, mask, last, before, scale, guarded }; }
 namespace fused_gru_out { enum : size_t { gates, hidden, weight, bias, reset_first, linear_before_reset, reverse }; }
 
 // clang-format on

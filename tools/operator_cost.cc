@@ -100,6 +100,10 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
   if (name == "berth::grouped_attention.out") {
     return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, arg::grouped_attention_out::key), 2);
   }
+  if (name == "berth::grouped_attention.rows_out") {
+    return 4 * numel(tensor_at(args, args.size() - 1)) *
+           size_of(tensor_at(args, arg::grouped_attention_rows_out::key), 1);
+  }
   if (name == "berth::lstm_cell.out")
     return 2 * weight_of(args, arg::fused_lstm_cell_out::weight, arg::fused_lstm_cell_out::packing).numel;
   // For each step and row as many as lstm_cell: 4 * size gates, each a sum of `size` products.

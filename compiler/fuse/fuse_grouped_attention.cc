@@ -160,6 +160,45 @@ ValueId turned_rows(const Context& context, ValueId value) {
   return value_argument(*node, 0);
 }
 
+// Whether the node changes places of heads and keys: [b, n, g, d] becomes [b, g, n, d].
+bool turns_heads(const Context& context, const Node& node) {
+  if (context.type(node.results[0]).rank() != 4) return false;
+  if (node.is(OpId::transpose_copy_int_out)) {
+    const auto first = context.number(node.args[arg::transpose_copy_int_out::dim0]);
+    const auto second = context.number(node.args[arg::transpose_copy_int_out::dim1]);
+    const auto place = [](double d) { return d < 0 ? d + 4 : d; };
+    return first && second && place(*first) + place(*second) == 3 && place(*first) * place(*second) == 2;
+  }
+  if (!node.is(OpId::permute_copy_out)) return false;
+  const auto& dims = std::get<ir::DimList>(node.args[arg::permute_copy_out::dims]);
+  constexpr int64_t kTurned[] = {0, 2, 1, 3};
+  for (size_t i = 0; i < 4; ++i) {
+    if ((dims[i].value < 0 ? dims[i].value + 4 : dims[i].value) != kTurned[i]) return false;
+  }
+  return true;
+}
+
+// A cache [b, n, g, d] that `value`, [b, g, n, d], is a copy of, widened perhaps; none is not valid.
+ValueId rows_of_heads(const Context& context, ValueId value) {
+  bool turned = false;
+  bool widened = false;
+  for (const Node* node = context.maker(value); node != nullptr; node = context.maker(value)) {
+    const ValueId from = value_argument(*node, 0);
+    if (!from.valid() || !context.type(from).is_contiguous()) break;
+    if (!turned && turns_heads(context, *node)) {
+      turned = true;
+    } else if (!widened && node->is(OpId::to_dim_order_copy_out) && context.type(from).dtype == DType::kBF16 &&
+               context.type(value).dtype == DType::kF32 && context.type(from).shape == context.type(value).shape) {
+      widened = true;
+    } else {
+      break;
+    }
+    value = from;
+  }
+  const DType dtype = context.type(value).dtype;
+  return turned && (dtype == DType::kF32 || dtype == DType::kBF16) ? value : ValueId{};
+}
+
 bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
   const ir::TensorType& type = context.type(match.mask);
   if ((type.dtype != DType::kF32 && type.dtype != DType::kBool) || type.rank() > 4 || !type.is_contiguous())
@@ -213,6 +252,13 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   return Reason::kFused;
 }
 
+// Whether these hold the heads of each key side by side, so that they need not be copied apart.
+bool reads_rows(const Context& context, const GroupedMatch& match, ValueId key, ValueId value) {
+  if (!key.valid() || !value.valid() || context.type(key).dtype != context.type(value).dtype) return false;
+  return context.type(key).shape == std::vector<Dim>{match.batch, match.keys, match.groups, match.size} &&
+         context.type(value).shape == std::vector<Dim>{match.batch, match.keys, match.groups, match.value_size};
+}
+
 // `limit` with an i64 for each query.
 Expected<Argument> of_queries(Context& context, ir::Builder& build, const GroupedMatch& match, ValueId limit,
                               const std::string& source) {
@@ -238,17 +284,21 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
                          with_shape(context, build, under_views(context, match.query),
                                     {match.batch, match.heads, match.queries, match.size}, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId query, wide_value(context, build, given, source));
-  BERTH_ASSIGN_OR_RETURN(const ValueId key, with_shape(context, build, match.key,
-                                                       {match.batch, match.groups, match.keys, match.size}, source));
-  BERTH_ASSIGN_OR_RETURN(
-      const ValueId value,
-      with_shape(context, build, match.value, {match.batch, match.groups, match.keys, match.value_size}, source));
+  ValueId key = rows_of_heads(context, match.key);
+  ValueId value = rows_of_heads(context, match.value);
+  const bool by_rows = reads_rows(context, match, key, value);
+  if (!by_rows) {
+    BERTH_ASSIGN_OR_RETURN(
+        key, with_shape(context, build, match.key, {match.batch, match.groups, match.keys, match.size}, source));
+    BERTH_ASSIGN_OR_RETURN(value, with_shape(context, build, match.value,
+                                             {match.batch, match.groups, match.keys, match.value_size}, source));
+  }
   BERTH_ASSIGN_OR_RETURN(const Argument last, of_queries(context, build, match, match.limits.last, source));
   BERTH_ASSIGN_OR_RETURN(const Argument before, of_queries(context, build, match, match.limits.before, source));
   Argument mask;
   if (match.mask.valid()) mask = match.mask;
   BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                         build.one(OpId::grouped_attention_out,
+                         build.one(by_rows ? OpId::grouped_attention_rows_out : OpId::grouped_attention_out,
                                    {query, key, value, mask, last, before, match.scale, match.guarded}, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId rounded, narrowed_value(build, made, match.dtype, source, ""));
   context.replaced(context.node(id).results[0], rounded);

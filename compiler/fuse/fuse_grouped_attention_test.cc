@@ -77,6 +77,42 @@ TEST(FuseGroupedAttention, CachesOfBf16AreReadAsTheyAre) {
   EXPECT_FALSE(one.says("mask-not-a-length"));
 }
 
+// Caches [b, n, g, d], as ExecuTorch has them, stay where they are: those of bf16 too, which the model widens first.
+TEST(FuseGroupedAttention, CachesWhoseRowsHoldAllHeadsAreNotCopied) {
+  for (const bool wide : {true, false}) {
+    std::string text =
+        attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
+    const auto replace = [&](const std::string& from, const std::string& to) {
+      ASSERT_NE(text.find(from), std::string::npos) << from;
+      text.replace(text.find(from), from.size(), to);
+    };
+    const std::string type = wide ? "f32" : "bf16";
+    replace("%k: f32[1,2,6,8], %v: f32[1,2,6,8]", "%kr: " + type + "[1,6,2,8], %vr: " + type + "[1,6,2,8]");
+    std::string made =
+        "%k: f32[1,2,6,8] = aten::transpose_copy.int(%kr, 1, -2)\n"
+        "%v: f32[1,2,6,8] = aten::permute_copy(%vr, [0, 2, 1, 3])\n";
+    if (!wide) {
+      made =
+          "%kw: f32[1,6,2,8] = dim_order_ops::_to_dim_order_copy(%kr, false, [0, 1, 2, 3], f32)\n"
+          "%k: f32[1,2,6,8] = aten::transpose_copy.int(%kw, 2, 1)\n"
+          "%vt: bf16[1,2,6,8] = aten::permute_copy(%vr, [0, 2, 1, 3])\n"
+          "%v: f32[1,2,6,8] = dim_order_ops::_to_dim_order_copy(%vt, false, [0, 1, 2, 3], f32)\n";
+    }
+    replace("%k1: f32", made + "%k1: f32");
+    const Fused one = fused(text);
+    EXPECT_EQ(one.operators(), "aten::mul.Scalar berth::grouped_attention.rows") << one.text;
+    EXPECT_NE(one.text.find("grouped_attention.rows("), std::string::npos);
+    EXPECT_NE(one.text.find(", %kr.in, %vr.in, none, %"), std::string::npos) << one.text;
+  }
+  // A permutation of something else, and a cache of which one is in another order.
+  std::string text =
+      attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
+  const std::string inputs = "%k: f32[1,2,6,8], ";
+  text.replace(text.find(inputs), inputs.size(), "%kr: f32[1,6,2,8], ");
+  text.replace(text.find("%k1: f32"), 0, "%k: f32[1,2,6,8] = aten::permute_copy(%kr, [0, 2, 1, 3])\n");
+  EXPECT_EQ(fused(text).text.find("grouped_attention.rows("), std::string::npos);
+}
+
 TEST(FuseGroupedAttention, AWindowHasTwoEnds) {
   const Fused window = fused(attention(kKeys, R"(
     %keys: i64[1,1,1,6] = const @keys

@@ -277,7 +277,8 @@ Expected<Types> infer_fused_attention(const ShapeQuery& query) {
   return args.one(DType::kF32, {q.shape[0], q.shape[1], Dim(width)});
 }
 
-Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
+// `heads` and `keys` are the dimensions of keys and values.
+static Expected<Types> infer_grouped(const ShapeQuery& query, size_t heads, size_t keys) {
   const ShapeArgs args(query);
   const TensorType& q = args.tensor(0);
   const TensorType& k = args.tensor(1);
@@ -291,11 +292,11 @@ Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
     BERTH_TRY(args.expect_rank(args.tensor(i), 4, 4, "heads of rows"));
     BERTH_TRY(args.same_size(args.tensor(i).shape[0], q.shape[0], "batch sizes"));
   }
-  BERTH_TRY(args.same_size(k.shape[1], v.shape[1], "heads of keys and values"));
-  BERTH_TRY(args.same_size(k.shape[2], v.shape[2], "numbers of keys and values"));
+  BERTH_TRY(args.same_size(k.shape[heads], v.shape[heads], "heads of keys and values"));
+  BERTH_TRY(args.same_size(k.shape[keys], v.shape[keys], "numbers of keys and values"));
   BERTH_TRY(args.same_size(k.shape[3], q.shape[3], "sizes of keys and queries"));
-  const bool groups = q.shape[1].is_constant() && k.shape[1].is_constant() && k.shape[1].value >= 1 &&
-                      q.shape[1].value >= 1 && q.shape[1].value % k.shape[1].value == 0;
+  const bool groups = q.shape[1].is_constant() && k.shape[heads].is_constant() && k.shape[heads].value >= 1 &&
+                      q.shape[1].value >= 1 && q.shape[1].value % k.shape[heads].value == 0;
   if (!groups) {
     return args.fail("expected as many heads of queries for each head of keys, found " + args.text(q) + " and " +
                      args.text(k));
@@ -304,7 +305,7 @@ Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
     if (mask->dtype != DType::kF32 && mask->dtype != DType::kBool) {
       return args.fail(Error::kInvalidType, "expected a mask of f32 or bool, found " + args.text(*mask));
     }
-    const Shape scores = {q.shape[0], q.shape[1], q.shape[2], k.shape[2]};
+    const Shape scores = {q.shape[0], q.shape[1], q.shape[2], k.shape[keys]};
     BERTH_ASSIGN_OR_RETURN(const Shape shape, args.broadcast(scores, mask->shape));
     if (shape != scores) return args.fail("expected a mask that stretches to the scores, found " + args.text(*mask));
   }
@@ -317,6 +318,10 @@ Expected<Types> infer_grouped_attention(const ShapeQuery& query) {
   }
   return args.one(DType::kF32, {q.shape[0], q.shape[1], q.shape[2], v.shape[3]});
 }
+
+Expected<Types> infer_grouped_attention(const ShapeQuery& query) { return infer_grouped(query, 1, 2); }
+
+Expected<Types> infer_grouped_attention_rows(const ShapeQuery& query) { return infer_grouped(query, 2, 1); }
 
 Expected<Types> infer_fused_elementwise(const ShapeQuery& query) {
   const ShapeArgs args(query);

@@ -43,8 +43,10 @@ GroupedRows rows_of(const GroupedAttention& a, int64_t batch, int64_t group, int
   rows.query_head = a.queries * a.size;
   rows.out = a.out + line * a.value_size;
   rows.out_head = a.queries * a.value_size;
-  rows.key = a.key.from((batch * a.groups + group) * a.keys * a.size);
-  rows.value = a.value.from((batch * a.groups + group) * a.keys * a.value_size);
+  rows.key = a.keys_from(batch, group, 0);
+  rows.value = a.values_from(batch, group, 0);
+  rows.key_row = a.key_row();
+  rows.value_row = a.value_row();
   rows.first = a.first_key(query);
   rows.end = a.end_key(query);
   rows.scale = a.scale;
@@ -74,19 +76,22 @@ void run_rows(KernelContext& context, const GroupedAttention& a, int slots, size
 
 AttentionHead head_of(const GroupedAttention& a, int64_t batch, int64_t index) {
   AttentionHead head;
-  const int64_t group = batch * a.groups + index / a.heads_per_group();
+  const int64_t group = index / a.heads_per_group();
   const int64_t line = (batch * a.heads + index) * a.queries;
   head.query = a.query + line * a.size;
   head.out = a.out + line * a.size;
-  head.query_row = head.key_row = head.value_row = head.out_row = head.size = a.size;
+  head.query_row = head.out_row = head.size = a.size;
+  head.key_row = a.key_row();
+  head.value_row = a.value_row();
   // What no query sees is not read.
   head.first_key = std::min(a.first_key(0), a.keys - 1);
   head.keys = std::max<int64_t>(a.end_key(a.queries - 1) - head.first_key, 1);
-  const int64_t first = (group * a.keys + head.first_key) * a.size;
-  head.key = a.key.from(first).wide;
-  head.value = a.value.from(first).wide;
-  head.narrow_key = a.key.from(first).narrow;
-  head.narrow_value = a.value.from(first).narrow;
+  const portable::CacheRows keys = a.keys_from(batch, group, head.first_key);
+  const portable::CacheRows values = a.values_from(batch, group, head.first_key);
+  head.key = keys.wide;
+  head.value = values.wide;
+  head.narrow_key = keys.narrow;
+  head.narrow_value = values.narrow;
   head.scale = a.scale;
   head.last = a.last;
   head.before = a.before;
@@ -139,23 +144,22 @@ size_t floats_of(const GroupedAttention& a) {
   return std::max(floats, attention_scratch_floats(head));
 }
 
-}  // namespace
-
-size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args, int threads) {
+// Of what the kernel takes: what it refuses takes nothing, nor does what has no elements, whose sizes may be anything.
+size_t temp_bytes(const portable::GroupedOperands& args, int threads) {
   const Tensor& query = args.query;
   const Tensor& key = args.key;
   const Tensor& value = args.value;
   const bool rows = query.rank() == 4 && key.rank() == 4 && value.rank() == 4;
-  // What the kernel refuses takes nothing, nor does what has no elements, whose sizes may be anything.
-  if (!rows || query.numel() == 0 || key.numel() == 0 || value.numel() == 0 || query.size(1) % key.size(1) != 0)
+  if (!rows || query.numel() == 0 || key.numel() == 0 || value.numel() == 0 ||
+      query.size(1) % key.size(args.heads_dim()) != 0)
     return 0;
   GroupedAttention a = {};
   a.batch = query.size(0);
   a.heads = query.size(1);
   a.queries = query.size(2);
   a.size = query.size(3);
-  a.groups = key.size(1);
-  a.keys = key.size(2);
+  a.groups = key.size(args.heads_dim());
+  a.keys = key.size(args.keys_dim());
   a.value_size = value.size(3);
   // Its address says what the keys are, and no more: there is no memory yet.
   static constexpr BFloat16 kNone;
@@ -164,7 +168,7 @@ size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args
   return slots * floats_of(a) * sizeof(float) + portable::kTempPadding;
 }
 
-Error grouped_attention_out(KernelContext& context, const arguments::grouped_attention_out& args) {
+Error run(KernelContext& context, const portable::GroupedOperands& args) {
   GroupedAttention a;
   BERTH_RETURN_IF_ERROR(portable::read_grouped_attention(context, args, &a));
   if (args.out.numel() == 0) return Error::kOk;
@@ -182,6 +186,24 @@ Error grouped_attention_out(KernelContext& context, const arguments::grouped_att
     run_rows(context, a, slots, floats, scratch);
   }
   return Error::kOk;
+}
+
+}  // namespace
+
+size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args, int threads) {
+  return temp_bytes(portable::GroupedOperands(args), threads);
+}
+
+size_t grouped_attention_rows_temp_bytes(const arguments::grouped_attention_rows_out& args, int threads) {
+  return temp_bytes(portable::GroupedOperands(args), threads);
+}
+
+Error grouped_attention_out(KernelContext& context, const arguments::grouped_attention_out& args) {
+  return run(context, portable::GroupedOperands(args));
+}
+
+Error grouped_attention_rows_out(KernelContext& context, const arguments::grouped_attention_rows_out& args) {
+  return run(context, portable::GroupedOperands(args));
 }
 
 }  // namespace berth::cpu

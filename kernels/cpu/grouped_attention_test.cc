@@ -121,6 +121,19 @@ void expect_rows(const std::vector<double>& found, const std::vector<double>& wa
   }
 }
 
+// [b, g, n, d] as [b, n, g, d].
+Array rows_of_heads(const Array& cache) {
+  const std::vector<int32_t> sizes = cache.sizes();
+  const std::vector<double> from = cache.values();
+  std::vector<double> to(from.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t e = i % sizes[3], row = i / sizes[3];
+    const size_t j = row % sizes[2], group = row / sizes[2] % sizes[1], b = row / sizes[2] / sizes[1];
+    to[((b * sizes[2] + j) * sizes[1] + group) * sizes[3] + e] = from[i];
+  }
+  return Array(cache.tensor().dtype(), {sizes[0], sizes[2], sizes[1], sizes[3]}, to);
+}
+
 void check(const Case& c, unsigned seed) {
   std::mt19937 random(seed);
   Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
@@ -165,6 +178,12 @@ void check(const Case& c, unsigned seed) {
   run(portable::grouped_attention_out, untyped<portable::grouped_attention_temp_bytes>, ", portable");
   for_each_simd_target([&](const char* target) {
     run(grouped_attention_out, untyped<grouped_attention_temp_bytes>, std::string(", ") + target);
+  });
+  args[1] = rows_of_heads(key);
+  args[2] = rows_of_heads(value);
+  run(portable::grouped_attention_rows_out, untyped<portable::grouped_attention_rows_temp_bytes>, ", portable, rows");
+  for_each_simd_target([&](const char* target) {
+    run(grouped_attention_rows_out, untyped<grouped_attention_rows_temp_bytes>, std::string(", rows, ") + target);
   });
 }
 

@@ -48,7 +48,7 @@ HWY_INLINE void multiply_keys(const GroupedRows& r, int64_t head, float* scores,
   const FloatTag d;
   const float* query = r.query + head * r.query_head;
   for (int64_t j = r.first; j < r.end; ++j) {
-    const T* key = rows_of<T>(r.key) + j * r.size;
+    const T* key = rows_of<T>(r.key) + j * r.key_row;
     FloatVector sum[kCount];
     BERTH_UNROLL_FULL
     for (int h = 0; h < kCount; ++h) sum[h] = hn::Zero(d);
@@ -107,8 +107,8 @@ HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) sum[h][v] = hn::Zero(d);
   }
-  const T* value = rows_of<T>(r.value) + r.first * r.value_size + from;
-  for (int64_t j = 0; j < r.end - r.first; ++j, value += r.value_size) {
+  const T* value = rows_of<T>(r.value) + r.first * r.value_row + from;
+  for (int64_t j = 0; j < r.end - r.first; ++j, value += r.value_row) {
     FloatVector part[kVectors];
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) part[v] = load(value + v * kLanes);
@@ -133,7 +133,7 @@ HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from
 void multiply_rest(const GroupedRows& r, int64_t head, int64_t from, const float* scores, float factor) {
   for (int64_t e = from; e < r.value_size; ++e) {
     float sum = 0;
-    for (int64_t j = r.first; j < r.end; ++j) sum += scores[j - r.first] * r.value.at(j * r.value_size + e);
+    for (int64_t j = r.first; j < r.end; ++j) sum += scores[j - r.first] * r.value.at(j * r.value_row + e);
     r.out[head * r.out_head + e] = sum * factor;
   }
 }

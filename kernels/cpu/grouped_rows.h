@@ -9,13 +9,14 @@
 
 namespace berth::cpu {
 
-/// Strides are in elements; rows of keys and of values lie one behind the other.
+/// Strides are in elements.
 struct GroupedRows {
   const float* query = nullptr;  // of the first head
   portable::CacheRows key;       // of the group's first key
   portable::CacheRows value;
   float* out = nullptr;  // of the first head
   int64_t query_head = 0, out_head = 0;
+  int64_t key_row = 0, value_row = 0;  // from one key to the next
   /// What is added to the scores (one of the two at most): numbers, or 0 where true and -infinity where false; of the
   /// first head and key 0.
   const float* mask = nullptr;

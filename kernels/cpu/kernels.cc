@@ -55,6 +55,7 @@ KernelTable kernels() {
       entry<transpose_copy_out>(),
       entry<attention_out, attention_temp_bytes>(),
       entry<grouped_attention_out, grouped_attention_temp_bytes>(),
+      entry<grouped_attention_rows_out, grouped_attention_rows_temp_bytes>(),
       prepared_entry<elementwise_out, nullptr, elementwise_prepare>(elementwise_release),
       entry<dynamic_quantize_out>(),
       entry<gru_out, gru_temp_bytes>(),

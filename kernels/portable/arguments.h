@@ -2324,6 +2324,20 @@ struct grouped_attention_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct grouped_attention_rows_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::grouped_attention.rows_out";
+  const Tensor& query = next<const Tensor&>();
+  const Tensor& key = next<const Tensor&>();
+  const Tensor& value = next<const Tensor&>();
+  const Tensor* mask = next<const Tensor*>();
+  const Tensor* last = next<const Tensor*>();
+  const Tensor* before = next<const Tensor*>();
+  double scale = next<double>();
+  bool guarded = next<bool>();
+  Tensor& out = next<Tensor&>();
+};
+
 struct fused_gru_out : Arguments {
   using Arguments::Arguments;
   static constexpr const char* kOperator = "berth::gru.out";

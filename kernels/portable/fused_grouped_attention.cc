@@ -27,7 +27,7 @@ CacheRows rows_of(const Tensor& tensor) {
   return {nullptr, tensor.data<BFloat16>()};
 }
 
-Error read_rows(KernelContext& context, const arguments::grouped_attention_out& args, GroupedAttention* a) {
+Error read_rows(KernelContext& context, const GroupedOperands& args, GroupedAttention* a) {
   if (!takes(args.query) || !takes_caches(args.key, args.value)) {
     return context.fail(
         Error::kInvalidArgument,
@@ -41,11 +41,12 @@ Error read_rows(KernelContext& context, const arguments::grouped_attention_out& 
   a->heads = args.query.size(1);
   a->queries = args.query.size(2);
   a->size = args.query.size(3);
-  a->groups = key.size(1);
-  a->keys = key.size(2);
+  a->by_rows = args.by_rows;
+  a->groups = key.size(args.heads_dim());
+  a->keys = key.size(args.keys_dim());
   a->value_size = value.size(3);
-  if (key.size(0) != a->batch || value.size(0) != a->batch || key.size(3) != a->size || value.size(1) != a->groups ||
-      value.size(2) != a->keys) {
+  if (key.size(0) != a->batch || value.size(0) != a->batch || key.size(3) != a->size ||
+      value.size(args.heads_dim()) != a->groups || value.size(args.keys_dim()) != a->keys) {
     return context.fail(Error::kInvalidArgument, "grouped attention's queries, keys and values differ in their sizes");
   }
   if (a->groups < 1 || a->heads < 1 || a->heads % a->groups != 0) {
@@ -108,8 +109,7 @@ float GroupedAttention::mask_at(int64_t b, int64_t head, int64_t i, int64_t j) c
   return mask->data<uint8_t>()[at] != 0 ? 0 : kMinusInfinity;
 }
 
-Error read_grouped_attention(KernelContext& context, const arguments::grouped_attention_out& args,
-                             GroupedAttention* a) {
+Error read_grouped_attention(KernelContext& context, const GroupedOperands& args, GroupedAttention* a) {
   BERTH_RETURN_IF_ERROR(read_rows(context, args, a));
   BERTH_RETURN_IF_ERROR(read_mask(context, args.mask, a));
   BERTH_RETURN_IF_ERROR(read_limit(context, args.last, a->queries, &a->last));
@@ -131,17 +131,17 @@ namespace {
 
 // One query of one head: `scores` holds a number a key.
 void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row, float* scores) {
-  const int64_t group = batch * a.groups + head / a.heads_per_group();
+  const int64_t group = head / a.heads_per_group();
   const float* q = a.query + ((batch * a.heads + head) * a.queries + row) * a.size;
-  const CacheRows keys = a.key.from(group * a.keys * a.size);
-  const CacheRows values = a.value.from(group * a.keys * a.value_size);
+  const CacheRows keys = a.keys_from(batch, group, 0);
+  const CacheRows values = a.values_from(batch, group, 0);
   float* out = a.out + ((batch * a.heads + head) * a.queries + row) * a.value_size;
   const int64_t first = a.first_key(row);
   const int64_t end = a.end_key(row);
   float most = kMinusInfinity;
   for (int64_t j = first; j < end; ++j) {
     float sum = 0;
-    for (int64_t e = 0; e < a.size; ++e) sum += q[e] * keys.at(j * a.size + e);
+    for (int64_t e = 0; e < a.size; ++e) sum += q[e] * keys.at(j * a.key_row() + e);
     scores[j] = sum * a.scale + a.mask_at(batch, head, row, j);
     most = scores[j] > most || scores[j] != scores[j] ? scores[j] : most;
   }
@@ -155,13 +155,13 @@ void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row,
   }
   for (int64_t j = first; j < end; ++j) {
     const float share = scores[j] / total;
-    for (int64_t e = 0; e < a.value_size; ++e) out[e] += share * values.at(j * a.value_size + e);
+    for (int64_t e = 0; e < a.value_size; ++e) out[e] += share * values.at(j * a.value_row() + e);
   }
 }
 
 }  // namespace
 
-Error grouped_attention_out(KernelContext& context, const arguments::grouped_attention_out& args) {
+static Error run(KernelContext& context, const GroupedOperands& args) {
   GroupedAttention a;
   BERTH_RETURN_IF_ERROR(read_grouped_attention(context, args, &a));
   const int64_t items = a.batch * a.heads * a.queries;
@@ -177,13 +177,28 @@ Error grouped_attention_out(KernelContext& context, const arguments::grouped_att
   return Error::kOk;
 }
 
-size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args, int threads) {
-  const Tensor& key = args.key;
+static size_t temp_bytes(const Tensor& key, int keys_dim, int threads) {
   if (key.rank() != 4) return 0;
   const int64_t slots = threads < 1 ? 1 : threads > kMaxSlots ? kMaxSlots : threads;
   // A key's count is at most the elements there are.
-  const int64_t keys = key.dynamism() == ShapeDynamism::kStatic ? key.size(2) : key.numel();
+  const int64_t keys = key.dynamism() == ShapeDynamism::kStatic ? key.size(keys_dim) : key.numel();
   return (slots * keys) * sizeof(float) + kTempPadding;
+}
+
+Error grouped_attention_out(KernelContext& context, const arguments::grouped_attention_out& args) {
+  return run(context, GroupedOperands(args));
+}
+
+Error grouped_attention_rows_out(KernelContext& context, const arguments::grouped_attention_rows_out& args) {
+  return run(context, GroupedOperands(args));
+}
+
+size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args, int threads) {
+  return temp_bytes(args.key, GroupedOperands(args).keys_dim(), threads);
+}
+
+size_t grouped_attention_rows_temp_bytes(const arguments::grouped_attention_rows_out& args, int threads) {
+  return temp_bytes(args.key, GroupedOperands(args).keys_dim(), threads);
 }
 
 }  // namespace berth::portable
