@@ -4,6 +4,7 @@
 
 #include "compiler/fuse/channels_last.h"
 #include "compiler/fuse/conv1d_to_2d.h"
+#include "compiler/fuse/cut_rows.h"
 #include "compiler/fuse/expand_batch_norms.h"
 #include "compiler/fuse/expand_transposed.h"
 #include "compiler/fuse/fuse_activations.h"
@@ -26,6 +27,7 @@
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
+#include "compiler/fuse/take_rows.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
@@ -113,6 +115,11 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("channels_last", channels_last),
       // Behind it: convolutions of one axis have images and weights as those of two by now.
       pass("order_weights", order_weights),
+      // Behind it, so that an ordered weight is one of all strips.
+      pass("take_rows", take_rows),
+      {"dce", passes::dce},
+      pass("cut_rows", cut_rows),
+      {"dce", passes::dce},
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},

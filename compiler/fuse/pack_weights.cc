@@ -2,6 +2,7 @@
 
 #include <map>
 #include <new>
+#include <tuple>
 
 #include "compiler/fuse/call_to_pack.h"
 
@@ -19,10 +20,25 @@ const std::string& text_of(const Node& node, size_t k) { return std::get<std::st
 /// Packed constants by the dense one and the packing: of all methods, so that what they share stays shared.
 using Packed = std::map<std::pair<ir::ConstantId, std::string>, ir::ConstantId>;
 
+/// What stands for a packed weight of 8 or 4 bits.
+struct NarrowConstants {
+  ir::ConstantId weight, scales, zeros;  // zeros: not valid where there are none
+  std::string text;
+};
+/// By the dense weight, scales and zero points, bits, block, and whether the input is rounded. In strips and in methods that
+/// share a weight it is packed once.
+using NarrowKey = std::tuple<ir::ConstantId, ir::ConstantId, ir::ConstantId, int64_t, int64_t, bool>;
+using PackedNarrows = std::map<NarrowKey, NarrowConstants>;
+
+struct Made {
+  Packed packed;
+  PackedNarrows narrow;
+};
+
 class Packer {
  public:
-  Packer(ir::Module& module, ir::Method& method, const targets::Target& target, Packed* made)
-      : module_(module), method_(method), target_(target), made_(*made) {}
+  Packer(ir::Module& module, ir::Method& method, const targets::Target& target, Made* made)
+      : module_(module), method_(method), target_(target), made_(made->packed), narrow_(made->narrow) {}
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
@@ -103,11 +119,28 @@ class Packer {
     return constant != nullptr && constant->type.is_contiguous() && constant->type.rank() == 2 ? constant : nullptr;
   }
 
-  Argument packed_constant(const std::string& name, DType dtype, std::vector<uint8_t> bytes) {
+  ir::ConstantId packed_constant(const std::string& name, DType dtype, std::vector<uint8_t> bytes) {
     ir::TensorType type;
     type.dtype = dtype;
     type.shape = {ir::Dim(static_cast<int64_t>(bytes.size() / element_size(dtype)))};
-    return method_.constant_value(module_, module_.add_constant(name, type, ir::Blob::owned(std::move(bytes))));
+    return module_.add_constant(name, type, ir::Blob::owned(std::move(bytes)));
+  }
+
+  ir::ConstantId id_of(const Argument& argument) const {
+    return ir::is_none(argument) ? ir::ConstantId{} : method_.value(std::get<ValueId>(argument)).constant;
+  }
+
+  void use_narrow(NodeId id, const NarrowConstants& packed) {
+    namespace at = arg::fused_narrow_linear_out;
+    const Argument weight = method_.constant_value(module_, packed.weight);
+    const Argument scales = method_.constant_value(module_, packed.scales);
+    Argument zeros = ir::None{};
+    if (packed.zeros.valid()) zeros = method_.constant_value(module_, packed.zeros);
+    std::vector<Argument>& own = method_.node(id).args;
+    own[at::weight] = weight;
+    own[at::scales] = scales;
+    own[at::zero_points] = zeros;
+    own[at::packing] = packed.text;
   }
 
   // For all instruction sets: rows are not looked at.
@@ -121,6 +154,16 @@ class Packer {
     if (!std::get<std::string>(args[at::packing]).empty() || weight == nullptr || scales == nullptr ||
         (has_zeros && zeros == nullptr)) {
       return false;
+    }
+    const NarrowKey key = {id_of(args[at::weight]),
+                           id_of(args[at::scales]),
+                           id_of(args[at::zero_points]),
+                           std::get<ir::Dim>(args[at::bits]).value,
+                           std::get<ir::Dim>(args[at::block]).value,
+                           target_.weights == DType::kBF16};
+    if (const auto made = narrow_.find(key); made != narrow_.end()) {
+      use_narrow(id, made->second);
+      return true;
     }
     const std::vector<uint8_t> bytes = weight->blob.to_vector();
     const std::vector<float> factors = floats_of(*scales);
@@ -148,15 +191,12 @@ class Packer {
       return false;
     }
     const std::string name = weight->name;
-    const Argument packed_weight = packed_constant(name + "_packed", weight->type.dtype, std::move(packed.weight));
-    const Argument packed_scales = packed_constant(name + "_scales", DType::kF32, std::move(packed.scales));
-    Argument packed_zeros = ir::None{};
-    if (has_zeros) packed_zeros = packed_constant(name + "_zeros", zero_type, std::move(packed.zeros));
-    std::vector<Argument>& own = method_.node(id).args;
-    own[at::weight] = packed_weight;
-    own[at::scales] = packed_scales;
-    own[at::zero_points] = packed_zeros;
-    own[at::packing] = packed.text;
+    NarrowConstants made;
+    made.text = packed.text;
+    made.weight = packed_constant(name + "_packed", weight->type.dtype, std::move(packed.weight));
+    made.scales = packed_constant(name + "_scales", DType::kF32, std::move(packed.scales));
+    if (has_zeros) made.zeros = packed_constant(name + "_zeros", zero_type, std::move(packed.zeros));
+    use_narrow(id, narrow_.emplace(key, std::move(made)).first->second);
     return true;
   }
 
@@ -164,12 +204,13 @@ class Packer {
   ir::Method& method_;
   const targets::Target& target_;
   Packed& made_;
+  PackedNarrows& narrow_;
 };
 
 }  // namespace
 
 Expected<passes::Changed> pack_weights(ir::Module& module, const Targets& targets, const passes::Options&) {
-  Packed made;
+  Made made;
   return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, ir::Graph& region) {
     bool changed = false;
     if (target.isa.empty()) return Expected<bool>(false);

@@ -1,0 +1,17 @@
+// take_rows: rows that nobody reads are not computed.
+//
+//     %h = berth::linear(%m, @down, %r)     [1,512,2048]          %l = berth::linear(slice(%m), @down, slice(%r))
+//     %l = aten::slice_copy(%h, 1, 511, 512)                →                                           [1,1,2048]
+//     %y = berth::linear(%l, @head)         [1,1,128256]          %y = berth::linear(%l, @head)
+//
+// The slice moves up through whatever makes each row of the same row, as far as nothing else reads it. A language model that
+// gives the logits of a prompt's last token has most of its last layer for that token alone.
+#pragma once
+
+#include "compiler/fuse/context.h"
+
+namespace berth::fuse {
+
+Expected<passes::Changed> take_rows(ir::Module& module, const Targets& targets, const passes::Options& options);
+
+}  // namespace berth::fuse
