@@ -18,6 +18,7 @@
 #include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
 #include "compiler/fuse/fuse_quantized.h"
+#include "compiler/fuse/fuse_rotations.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/mean_of_bytes.h"
@@ -101,6 +102,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_shuffles", fuse_shuffles),
       // After products, which have taken what follows a convolution.
       pass("expand_batch_norms", expand_batch_norms),
+      // Before chains, which take the products with sines.
+      pass("fuse_rotations", fuse_rotations),
+      {"dce", passes::dce},
       // After products, which take activations and sums to their ends.
       pass("fuse_elementwise", fuse_elementwise),
       // What was fused stands no longer.
