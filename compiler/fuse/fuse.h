@@ -17,11 +17,14 @@
 //     split_concatenations    convolutions over joined channels, as sums over the parts
 //     fuse_shuffles           concatenation, channel shuffle, split
 //     expand_batch_norms      batch norms without a convolution, as a product and a sum
+//     fuse_rotations          the turned half of rotary embeddings, in one move
 //     fuse_elementwise        chains of element-wise operators
 //     split_heads             attention on bytes, a head at a time
 //     conv1d_to_2d            convolutions over one axis as those over two
 //     channels_last           images with the channels innermost
 //     order_weights           weights with what is summed over innermost
+//     take_rows               rows that nothing reads are not computed
+//     cut_rows                products that widen many rows, some rows at a time
 //     precision               weights in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
 //

@@ -1,4 +1,4 @@
-// take_rows: rows that nobody reads are not computed.
+// take_rows: rows that nothing reads are not computed.
 //
 //     %h = berth::linear(%m, @down, %r)     [1,512,2048]          %l = berth::linear(slice(%m), @down, slice(%r))
 //     %l = aten::slice_copy(%h, 1, 511, 512)                →                                           [1,1,2048]

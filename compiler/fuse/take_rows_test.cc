@@ -1,4 +1,4 @@
-// Rows that nobody reads. The fears: another row than the one that is read, rows that something else reads too, attention,
+// Rows that nothing reads. The fears: another row than the one that is read, rows that something else reads too, attention,
 // whose rows read each other.
 #include "compiler/fuse/take_rows.h"
 
