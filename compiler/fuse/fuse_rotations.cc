@@ -46,8 +46,7 @@ ValueId turned(const Context& context, ValueId value) {
   const auto& parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
   if (type.rank() < 1 || !type.is_contiguous() || !is_floating(type.dtype) || parts.size() != 2) return {};
   const Dim size = type.shape.back();
-  if (!size.is_constant() || size.value % 2 != 0 ||
-      !is_last_dim(context, cat->args[arg::cat_out::dim], type.rank())) {
+  if (!size.is_constant() || size.value % 2 != 0 || !is_last_dim(context, cat->args[arg::cat_out::dim], type.rank())) {
     return {};
   }
   const Node* neg = context.maker(parts[0]);
@@ -111,9 +110,8 @@ class Rotations {
 Expected<passes::Changed> fuse_rotations(ir::Module& module, const Targets& targets, const passes::Options& options) {
   return rewrite_regions(module, targets, options, [] {
     const auto rotations = std::make_shared<Rotations>();
-    return Visit([rotations](Context& context, ir::Builder& build, NodeId id) {
-      return rotations->visit(context, build, id);
-    });
+    return Visit(
+        [rotations](Context& context, ir::Builder& build, NodeId id) { return rotations->visit(context, build, id); });
   });
 }
 
