@@ -287,6 +287,9 @@ namespace dynamic_quantize_out { enum : size_t { input }; }
 namespace grouped_attention_out { enum : size_t { query, key, value, mask, last, before, scale, guarded }; }
 namespace grouped_attention_rows_out { enum : size_t { query, key, value, mask, last, before, scale, guarded }; }
 namespace fused_gru_out { enum : size_t { gates, hidden, weight, bias, reset_first, linear_before_reset, reverse }; }
+namespace inverted_residual_out { enum : size_t { input, expand_weight, expand_bias, expand_activation, expand_alpha,
+    expand_beta, expand_packing, weight, bias, stride, padding, dilation, activation, alpha, beta, packing,
+    project_weight, project_bias, residual, project_activation, project_alpha, project_beta, project_packing }; }
 
 // clang-format on
 }  // namespace berth::arg

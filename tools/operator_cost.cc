@@ -64,6 +64,16 @@ double convolution_flops(Span<EValue* const> args, const Weight& weight, bool tr
   return 2 * numel(transposed ? tensor_at(args, 0) : out) * weight.numel / weight.first;
 }
 
+// Expanding is done for each pixel of the input, the rest for each of the result.
+double inverted_residual_flops(Span<EValue* const> args) {
+  namespace at = arg::inverted_residual_out;
+  const auto pixels = [](const Tensor* image) { return size_of(image, 0) * size_of(image, 2) * size_of(image, 3); };
+  const double rest =
+      weight_of(args, at::weight, at::packing).numel + weight_of(args, at::project_weight, at::project_packing).numel;
+  return 2 * (pixels(tensor_at(args, at::input)) * weight_of(args, at::expand_weight, at::expand_packing).numel +
+              pixels(tensor_at(args, args.size() - 1)) * rest);
+}
+
 double product_flops(Span<EValue* const> args, size_t left) {
   return 2 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, left), -1);
 }
@@ -86,6 +96,7 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
     const Weight weight = weight_of(args, arg::fused_conv_out::weight, arg::fused_conv_out::packing);
     return convolution_flops(args, weight, truth_at(args, arg::fused_conv_out::transposed));
   }
+  if (name == "berth::inverted_residual.out") return inverted_residual_flops(args);
   if (name == "berth::quantized_conv.out") {
     return convolution_flops(args, weight_of(args, arg::quantized_conv_out::weight, arg::quantized_conv_out::packing),
                              false);

@@ -27,6 +27,8 @@ const char* to_string(Reason reason) {
     case Reason::kNotFinite: return "not-finite";
     case Reason::kMask: return "mask-not-a-length";
     case Reason::kScale: return "scale";
+    case Reason::kSmall: return "small";
+    case Reason::kOpenSizes: return "open-sizes";
     case Reason::kOrder: return "order";
   }
   return "?";

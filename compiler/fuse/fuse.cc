@@ -9,6 +9,7 @@
 #include "compiler/fuse/expand_transposed.h"
 #include "compiler/fuse/fuse_activations.h"
 #include "compiler/fuse/fuse_attention.h"
+#include "compiler/fuse/fuse_bottlenecks.h"
 #include "compiler/fuse/fuse_dynamic_quantize.h"
 #include "compiler/fuse/fuse_elementwise.h"
 #include "compiler/fuse/fuse_group_norms.h"
@@ -127,8 +128,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},
-      // Last: how a weight is packed depends on all that its operator does, and dense weights go then.
+      // Behind all that changes an operator: how a weight is packed depends on all that it does.
       pass("pack_weights", pack_weights),
+      // Behind it: each convolution of a block keeps its weight as it has packed it. Dense weights go with what was fused.
+      pass("fuse_bottlenecks", fuse_bottlenecks),
       {"dce", passes::dce},
   };
 }

@@ -203,23 +203,86 @@ Expected<Types> infer_quantized_conv(const ShapeQuery& query) {
   return types;
 }
 
+namespace {
+
+// Where a fused convolution has its weight, bias and packing.
+struct ConvPlaces {
+  size_t weight, bias, packing;
+};
+
+// The result of aten::convolution, which has no residual and wants to see the dense weight, with `lists`: what follows
+// its bias.
+Expected<Types> convolve(const ShapeQuery& query, const ShapeArgs& args, const TensorType& input,
+                         const ConvPlaces& places, const std::vector<Argument>& lists) {
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, places.weight, places.packing));
+  Method method;
+  const ValueId dense = method.add_value(weight, "weight");
+  const ValueId data = method.add_value(input, "input");
+  std::vector<Argument> inner = {data, dense, None{}};
+  if (const TensorType* bias = args.optional_tensor(places.bias)) inner[2] = method.add_value(*bias, "bias");
+  inner.insert(inner.end(), lists.begin(), lists.end());
+  return infer_convolution(ShapeQuery{query.module, method, operator_of(OpId::convolution_out), inner});
+}
+
+// The same for a convolution of single pixels, which `name` says.
+Expected<TensorType> convolve_pixels(const ShapeQuery& query, const ShapeArgs& args, const TensorType& input,
+                                     const ConvPlaces& places, const char* name) {
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, places.weight, places.packing));
+  if (weight.rank() != 4 || weight.shape[2] != Dim(1) || weight.shape[3] != Dim(1)) {
+    return args.fail(std::string("expected a weight of single pixels that ") + name + ", found " + args.text(weight));
+  }
+  const DimList one = {Dim(1), Dim(1)}, zero = {Dim(0), Dim(0)};
+  BERTH_ASSIGN_OR_RETURN(Types types, convolve(query, args, input, places, {one, zero, one, false, zero, Dim(1)}));
+  return std::get<TensorType>(types[0]);
+}
+
+}  // namespace
+
 Expected<Types> infer_fused_conv(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);
   BERTH_TRY(expect_f32(args, input));
   BERTH_TRY(expect_activation(args, 10));
-  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 1, 13));
-  // aten::convolution has no residual, and wants to see the dense weight.
-  Method method;
-  const ValueId dense = method.add_value(weight, "weight");
-  const ValueId data = method.add_value(input, "input");
-  std::vector<Argument> inner = {data, dense, None{}};
-  if (const TensorType* bias = args.optional_tensor(2)) inner[2] = method.add_value(*bias, "bias");
-  inner.insert(inner.end(), query.args.begin() + 4, query.args.begin() + 10);
-  BERTH_ASSIGN_OR_RETURN(
-      Types types, infer_convolution(ShapeQuery{query.module, method, operator_of(OpId::convolution_out), inner}));
+  BERTH_ASSIGN_OR_RETURN(Types types,
+                         convolve(query, args, input, {1, 2, 13}, {query.args.begin() + 4, query.args.begin() + 10}));
   TensorType& out = std::get<TensorType>(types[0]);
   BERTH_TRY(expect_residual(args, 3, out.shape));
+  out.dim_order = input.dim_order;
+  return types;
+}
+
+Expected<Types> infer_inverted_residual(const ShapeQuery& query) {
+  namespace at = arg::inverted_residual_out;
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(at::input);
+  BERTH_TRY(expect_f32(args, input));
+  BERTH_TRY(args.expect_rank(input, 4, 4, "an input"));
+  for (const size_t i : {size_t{at::expand_activation}, size_t{at::activation}, size_t{at::project_activation}}) {
+    BERTH_TRY(expect_activation(args, i));
+  }
+  TensorType image = input;
+  if (args.optional_tensor(at::expand_weight) != nullptr) {
+    BERTH_ASSIGN_OR_RETURN(
+        image, convolve_pixels(query, args, image, {at::expand_weight, at::expand_bias, at::expand_packing}, "expand"));
+  } else if (args.optional_tensor(at::expand_bias) != nullptr) {
+    return args.fail("a bias of what is expanded, and no weight");
+  }
+  BERTH_ASSIGN_OR_RETURN(const TensorType windows, dense_weight(args, at::weight, at::packing));
+  if (windows.rank() != 4 || windows.shape[0] != image.shape[1] || windows.shape[1] != Dim(1)) {
+    return args.fail("expected windows of single channels of " + args.text(image) + ", found " + args.text(windows));
+  }
+  BERTH_ASSIGN_OR_RETURN(Types types,
+                         convolve(query, args, image, {at::weight, at::bias, at::packing},
+                                  {query.args[at::stride], query.args[at::padding], query.args[at::dilation], false,
+                                   DimList{Dim(0), Dim(0)}, windows.shape[0]}));
+  TensorType& out = std::get<TensorType>(types[0]);
+  if (args.optional_tensor(at::project_weight) != nullptr) {
+    BERTH_ASSIGN_OR_RETURN(
+        out, convolve_pixels(query, args, out, {at::project_weight, at::project_bias, at::project_packing}, "project"));
+  } else if (args.optional_tensor(at::project_bias) != nullptr || args.optional_tensor(at::residual) != nullptr) {
+    return args.fail("a bias or a residual of what is projected, and no weight");
+  }
+  BERTH_TRY(expect_residual(args, at::residual, out.shape));
   out.dim_order = input.dim_order;
   return types;
 }

@@ -5,6 +5,7 @@
 
 #include "format/arguments.h"
 #include "kernels/cpu/conv_engine.h"
+#include "kernels/cpu/conv_weight.h"
 #include "kernels/portable/convert.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
@@ -18,27 +19,6 @@ namespace {
 
 constexpr const char* kBadPacking =
     "the text of its weight's packing is none, or does not fit the weight; was the file changed?";
-
-// Bytes at a multiple of 64.
-class Buffer {
- public:
-  Buffer() = default;
-  ~Buffer() { std::free(bytes_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-
-  bool allocate(size_t bytes) {
-    size_ = (bytes + 63) / 64 * 64;
-    bytes_ = std::aligned_alloc(64, size_ == 0 ? 64 : size_);
-    return bytes_ != nullptr;
-  }
-  float* floats() const { return static_cast<float*>(bytes_); }
-  Span<uint8_t> span() const { return {static_cast<uint8_t*>(bytes_), size_}; }
-
- private:
-  void* bytes_ = nullptr;
-  size_t size_ = 0;
-};
 
 struct Conv {
   using Spec = ConvSpec;
@@ -130,62 +110,16 @@ struct OpenSizes {
 
 struct State {
   std::unique_ptr<Engine> engine;                               // null: the portable kernel
-  Buffer owned;                                                 // the weight, when it is not used where the file has it
+  FittedWeight fitted;                                          // as the engine wants it, or dense
   std::unique_ptr<Weight> weight = std::make_unique<Weight>();  // null where an engine has taken it for all calls
-  const void* data = nullptr;                                   // the weight as the engine wants it, or dense
-  const float* derived = nullptr;                               // what the engine computes from it, if the file has it
   Buffer temp;                                                  // for the portable kernel on a weight that is computed
   Reads reads;                                                  // what the call must still be like
   std::unique_ptr<OpenSizes> open;                              // null where all sizes are fixed
 };
 
-// Another weight in its place: dense, from one that is packed.
-Error unpack_weight(PrepareContext& context, const Weight& weight, Buffer& dense) {
-  const size_t size = element_size(weight.tensor->dtype());
-  if (!dense.allocate(weight.layout.numel() * size)) {
-    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to unpack its weight");
-  }
-  unpack(weight.layout, weight.tensor->raw(), dense.floats(), size);
-  return Error::kOk;
-}
-
-Error repack(PrepareContext& context, const Weight& weight, const Engine& engine, State& state) {
-  const WeightLayout& wanted = engine.weight();
-  const DType type = weight.tensor->dtype();
-  const void* given = weight.tensor->raw();
-  if (weight.packed && type == engine.weight_type() && same_layout(weight.layout, wanted)) {
-    state.data = given;
-    if (same_derived(weight.layout, wanted)) {
-      state.derived = static_cast<const float*>(given) + weight.layout.derived_offset();
-    }
-    return Error::kOk;
-  }
-  Buffer dense, wide;
-  if (weight.packed) {
-    BERTH_RETURN_IF_ERROR(unpack_weight(context, weight, dense));
-    given = dense.floats();
-    log_message(LogLevel::kInfo, "a weight of %lld elements is packed for another processor or version: repacked",
-                static_cast<long long>(weight.layout.numel()));
-  }
-  if (type != engine.weight_type()) {
-    if (!wide.allocate(weight.dense.numel() * sizeof(float))) {
-      return context.fail(Error::kMemoryAllocationFailed, "there is no memory to widen its weight");
-    }
-    portable::convert_elements(type, given, DType::kF32, wide.floats(), weight.dense.numel());
-    given = wide.floats();
-  }
-  const size_t size = element_size(engine.weight_type());
-  if (!state.owned.allocate(wanted.packed_numel() * size)) {
-    return context.fail(Error::kMemoryAllocationFailed, "there is no memory to pack its weight");
-  }
-  pack(wanted, given, state.owned.floats(), size);
-  state.data = state.owned.floats();
-  return Error::kOk;
-}
-
 Error unpack_for_portable(PrepareContext& context, State& state) {
-  BERTH_RETURN_IF_ERROR(unpack_weight(context, *state.weight, state.owned));
-  state.data = state.owned.floats();
+  BERTH_RETURN_IF_ERROR(unpack_weight(context, *state.weight, state.fitted.owned));
+  state.fitted.data = state.fitted.owned.floats();
   return Error::kOk;
 }
 
@@ -210,8 +144,9 @@ Error fill(PrepareContext& context, const typename Op::Args& args, State& state)
       state.open->of(spec) = spec;
     }
     state.reads = reads_of<Op>(args);
-    BERTH_RETURN_IF_ERROR(repack(context, *state.weight, *state.engine, state));
-    if (state.engine->take_weight(static_cast<const float*>(state.data), state.derived, context.pool()) != Error::kOk)
+    BERTH_RETURN_IF_ERROR(fit_weight(context, *state.weight, *state.engine, &state.fitted));
+    if (state.engine->take_weight(static_cast<const float*>(state.fitted.data), state.fitted.derived, context.pool()) !=
+        Error::kOk)
       return context.fail(Error::kMemoryAllocationFailed, "there is no memory to transform its weight");
     if (state.open == nullptr) {
       state.weight.reset();
@@ -268,7 +203,8 @@ Error run_portable(KernelContext& context, const typename Op::Args& args, const 
     const Error error = Op::kPortable(own, args);
     return error == Error::kOk ? error : context.fail(error, own.message());
   }
-  const DenseArguments<Op> dense(args, *state.weight, state.weight->tensor->dtype(), const_cast<void*>(state.data));
+  const DenseArguments<Op> dense(args, *state.weight, state.weight->tensor->dtype(),
+                                 const_cast<void*>(state.fitted.data));
   return Op::kPortable(context, dense.args());
 }
 
@@ -280,7 +216,7 @@ Error run_rare_sizes(KernelContext& context, const typename Op::Args& args, cons
   const size_t size = element_size(state.engine->weight_type());
   Buffer dense, temp;
   if (!dense.allocate(layout.numel() * size)) return Error::kMemoryAllocationFailed;
-  unpack(layout, state.data, dense.floats(), size);
+  unpack(layout, state.fitted.data, dense.floats(), size);
   const DenseArguments<Op> with_dense(args, *state.weight, state.engine->weight_type(), dense.floats());
   if (!temp.allocate(Op::kPortableTemp(with_dense.args(), context.threads()))) return Error::kMemoryAllocationFailed;
   KernelContext own(temp.span(), context.pool(), context.devices(), context.user());
@@ -340,7 +276,7 @@ Error call(KernelContext& context, const typename Op::Args& args) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.residual));
     copy_residual(context, *args.residual, out);
   }
-  return state->engine->run(context, operands, static_cast<const float*>(state->data));
+  return state->engine->run(context, operands, static_cast<const float*>(state->fitted.data));
 }
 
 }  // namespace
@@ -370,7 +306,7 @@ const char* conv_engine(const void* state) {
 
 bool conv_uses_weight_in_place(const void* state) {
   const State* made = static_cast<const State*>(state);
-  return made->data != nullptr && made->data != made->owned.floats();
+  return made->fitted.data != nullptr && made->fitted.data != made->fitted.owned.floats();
 }
 
 }  // namespace berth::cpu

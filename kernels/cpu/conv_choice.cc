@@ -156,7 +156,7 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 
 // Whether the weight is narrow; then `kind` is what takes it, or null.
 template <typename Spec>
-bool takes_narrow(const Spec& spec, int threads, std::unique_ptr<EngineKind>* kind) {
+bool takes_narrow(const Spec& spec, int threads, Prefer prefer, std::unique_ptr<EngineKind>* kind) {
   if (spec.weight_type == static_cast<int64_t>(DType::kF32)) return false;
 #ifdef BERTH_HIGHWAY
   if (spec.weight_type == static_cast<int64_t>(DType::kBF16)) {
@@ -171,7 +171,7 @@ bool takes_narrow(const Spec& spec, int threads, std::unique_ptr<EngineKind>* ki
   // Of f16 nothing but the weight is narrow: engines of f32 take it when it is widened.
   Spec wide = spec;
   wide.weight_type = static_cast<int64_t>(DType::kF32);
-  *kind = choose_engine(wide, threads);
+  *kind = choose_engine(wide, threads, prefer);
   return true;
 }
 
@@ -182,7 +182,7 @@ void set_preferred_engine(Prefer prefer) { preferred = prefer; }
 std::unique_ptr<EngineKind> choose_engine(const ConvSpec& spec, int threads, Prefer prefer) {
   if (spec.flops() == 0 || !is_ordinary(spec)) return nullptr;
   std::unique_ptr<EngineKind> kind;
-  if (takes_narrow(spec, threads, &kind)) return kind;
+  if (takes_narrow(spec, threads, prefer, &kind)) return kind;
   kind = fewer_multiplications(spec, threads, prefer == Prefer::kFaster ? preferred : prefer);
   return kind != nullptr ? std::move(kind) : choose(spec, threads, prefer);
 }
@@ -206,7 +206,7 @@ bool prefers_fewer_products(const ConvSpec& spec, int threads) {
 
 std::unique_ptr<EngineKind> choose_engine(const LinearSpec& spec, int threads, Prefer prefer) {
   std::unique_ptr<EngineKind> kind;
-  if (spec.flops() == 0 || takes_narrow(spec, threads, &kind)) return kind;
+  if (spec.flops() == 0 || takes_narrow(spec, threads, prefer, &kind)) return kind;
   return choose(spec, threads, prefer);
 }
 

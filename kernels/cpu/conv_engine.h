@@ -13,6 +13,17 @@ struct Operands {
   float* out = nullptr;         // holds the residual, if there is one
 };
 
+/// Some rows of one image, for a part of a result. Rows are those of memory: a whole width of pixels with all channels.
+struct RowCall {
+  const float* input = nullptr;        // its row `in_first`
+  int64_t in_first = 0, in_count = 0;  // all rows that the result's see and that the image has
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  float* out = nullptr;  // its row `out_first`; holds the residual, if there is one
+  int64_t out_first = 0, out_count = 0;
+  float* scratch = nullptr;
+};
+
 /// Used by one thread at a time.
 class Engine {
  public:
@@ -36,6 +47,11 @@ class Engine {
   /// otherwise is the same.
   virtual bool resize(const ConvSpec& /*spec*/) { return false; }
   virtual bool resize(const LinearSpec& /*spec*/) { return false; }
+  /// The floats of scratch memory that run_rows() needs for so many rows of the result; -1 where it cannot be called.
+  virtual int64_t row_scratch(int64_t /*rows*/) const { return -1; }
+  /// Computes rows of one image on the calling thread, bit for bit as run() does. Any number of threads may call it.
+  /// REQUIRES: row_scratch() is not negative; the engine was made for known sizes.
+  virtual void run_rows(const RowCall& /*call*/) const {}
   /// `weight` has elements of weight_type().
   virtual Error run(KernelContext& context, const Operands& operands, const float* weight) = 0;
 };

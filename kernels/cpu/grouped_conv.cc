@@ -107,6 +107,22 @@ class GroupedEngine final : public PackedEngine {
     return true;
   }
 
+  int64_t row_scratch(int64_t) const override { return 0; }
+
+  // An image of these rows alone.
+  void run_rows(const RowCall& call) const override {
+    GroupedJob job = job_;
+    job.batch = 1;
+    job.input = call.input;
+    job.weight = call.weight;
+    job.bias = call.bias;
+    job.out_data = call.out;
+    job.in[0] = call.in_count;
+    job.out[0] = call.out_count;
+    job.padding[0] = call.in_first - (call.out_first * job.stride[0] - job.padding[0]);
+    functions_.run(job, 0, job.strips(), 0, job.channels());
+  }
+
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     job_.input = operands.input;
     job_.weight = weight;

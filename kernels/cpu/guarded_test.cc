@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/seeds_testing.h"
+#include "format/activation_names.h"
 #include "format/elementwise_code.h"
 #include "kernels/cpu/guarded_testing.h"
 
@@ -21,7 +22,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 15)) {
+    switch (whole(0, 16)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -38,6 +39,7 @@ class Cases {
       case 13: return dynamic_bytes();
       case 14: return grouped_attention();
       case 15: return gru();
+      case 16: return block();
       default: return mean();
     }
   }
@@ -63,7 +65,7 @@ class Cases {
 
   // `outs` have their sizes; as one list where `as_list`.
   void compare(const std::string& name, const std::vector<Arg>& args, const std::vector<Array>& outs,
-               double largest = 0, bool as_list = false) {
+               double largest = 0, bool as_list = false, const std::vector<size_t>& constants = {}) {
     SCOPED_TRACE(name);
     const auto with = [&](const std::vector<Array>& results) {
       std::vector<Arg> all = args;
@@ -87,7 +89,7 @@ class Cases {
           memory_(ours.back());
         }
       }
-      const auto found = call_guarded(name, with(ours), {}, threads, memory_);
+      const auto found = call_guarded(name, with(ours), constants, threads, memory_);
       ASSERT_EQ(found.error, expected.error) << found.message << "; " << expected.message;
       for (size_t i = 0; i < outs.size() && expected.error == Error::kOk; ++i) {
         if (outs[i].tensor().raw() != nullptr) expect_near(outs[i], ours[i], std::max(largest, largest_of(outs[i])));
@@ -290,6 +292,54 @@ class Cases {
       outs.emplace_back(DType::kF32, Sizes{batch, taken, height, width}, std::vector<double>(), order);
     }
     compare("berth::shuffle.out", {Arg::list(inputs), int64_t{groups}, sizes}, outs, 0, true);
+  }
+
+  void block() {
+    const std::vector<uint8_t> last = {0, 2, 3, 1};
+    const bool expands = truth(), projects = truth(), residual = projects && truth();
+    const int32_t batch = whole(1, 2), channels = whole(5, 70), in = expands ? whole(5, 40) : channels;
+    const int32_t out = projects ? whole(1, 40) : channels;
+    std::vector<int64_t> stride, padding, dilation;
+    Sizes image = {batch, in}, window = {channels, 1}, result = {batch, out};
+    for (int i = 0; i < 2; ++i) {
+      window.push_back(whole(1, 7));
+      stride.push_back(whole(1, 3));
+      dilation.push_back(whole(0, 3) == 0 ? 2 : 1);
+      const auto reach = static_cast<int32_t>((window.back() - 1) * dilation.back() + 1);
+      const int32_t border = whole(0, reach);
+      padding.push_back(border);
+      image.push_back(std::max(whole(1, 24), reach - 2 * border));
+      result.push_back((image.back() + 2 * border - reach) / static_cast<int32_t>(stride.back()) + 1);
+    }
+    const auto optional = [&](bool there, Sizes sizes, const std::vector<uint8_t>& order = {}) {
+      return there ? Arg(numbers(std::move(sizes), order)) : Arg(nullptr);
+    };
+    const auto activation = [&] { return kActivationNames[whole(0, 11)]; };
+    compare("berth::inverted_residual.out",
+            {numbers(image, last, special()),
+             optional(expands, {channels, in, 1, 1}),
+             optional(expands && truth(), {channels}),
+             activation(),
+             -0.5,
+             0.75,
+             "",
+             numbers(window),
+             optional(truth(), {channels}),
+             stride,
+             padding,
+             dilation,
+             activation(),
+             -0.5,
+             0.75,
+             "",
+             optional(projects, {out, channels, 1, 1}),
+             optional(projects && truth(), {out}),
+             optional(residual, result, last),
+             activation(),
+             -0.5,
+             0.75,
+             ""},
+            {Array(DType::kF32, result, std::vector<double>(), last)}, 1e4, false, {1, 7, 16});
   }
 
   void permute() {

@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/entry.h"
+#include "kernels/cpu/inverted_residual.h"
 #include "kernels/cpu/quantized.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
@@ -34,6 +35,7 @@ KernelTable kernels() {
       prepared_entry<linear_out, linear_temp_bytes, linear_prepare>(conv_release),
       prepared_entry<quantized_conv_out, quantized_conv_temp_bytes, quantized_conv_prepare>(quantized_release),
       prepared_entry<quantized_linear_out, quantized_linear_temp_bytes, quantized_linear_prepare>(quantized_release),
+      prepared_entry<inverted_residual_out, inverted_residual_temp_bytes, inverted_residual_prepare>(inverted_residual_release),
 #ifdef BERTH_HIGHWAY
       entry<add_out>(),
       entry<div_out>(),

@@ -83,6 +83,28 @@ class TileEngine final : public PackedEngine {
     return cut_again();
   }
 
+  int64_t row_scratch(int64_t) const override { return job_.is_plain() ? 0 : -1; }
+
+  // A row of pixels: some at a time, with all weights.
+  void run_rows(const RowCall& call) const override {
+    TileJob job = job_;
+    job.batch = 1;
+    job.in[0] = job.out[0] = 1;
+    job.in[1] = job.out[1] = call.out_count * job_.out[1];
+    job.input = call.input;
+    job.weight = call.weight;
+    job.bias = call.bias;
+    job.out_data = call.out;
+    job.look_ahead = false;
+    cut_into_strips(functions_for(type_), TileShape::kPlain, &job);
+    const int64_t strips = job.strips();
+    const int64_t block = std::clamp<int64_t>(kPixels * strips / job.pixels(), 1, strips);
+    for (int64_t first = 0; first < strips; first += block) {
+      const int64_t end = std::min(first + block, strips);
+      for (int64_t panel = 0; panel < job.groups * job.panels; ++panel) run_tiles_(job, panel, first, end);
+    }
+  }
+
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     job_.input = operands.input;
     job_.weight = weight;

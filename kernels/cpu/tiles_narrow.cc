@@ -143,6 +143,30 @@ class PairEngine final : public PackedEngine {
     return cut_again(job);
   }
 
+  int64_t row_scratch(int64_t rows) const override {
+    if (!job_.product || job_.stride[0] != 1 || job_.stride[1] != 1) return -1;
+    const TileJob job = row_job(rows);
+    return align_up<int64_t>(row_block(job) * job.strip_height * job_.pixel_pairs(), 16);
+  }
+
+  // A row of pixels: some at a time, with all weights.
+  void run_rows(const RowCall& call) const override {
+    TileJob job = row_job(call.out_count);
+    job.input = call.scratch;
+    job.weight = call.weight;
+    job.bias = call.bias;
+    job.out_data = call.out;
+    job.look_ahead = false;
+    const int64_t strips = job.strips(), block = row_block(job);
+    for (int64_t first = 0; first < strips; first += block) {
+      const int64_t end = std::min(first + block, strips);
+      job.first_pixel = job.strip_begin(first);
+      round_run(call.input + job.first_pixel * job.groups * job_.depth, job.strip_begin(end) - job.first_pixel,
+                call.scratch);
+      for (int64_t panel = 0; panel < job.groups * job.panels; ++panel) functions_.tiles.run(job, panel, first, end);
+    }
+  }
+
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
     auto* const memory = static_cast<float*>(context.allocate_temp(rounded_.bytes()));
     if (memory == nullptr) return Error::kMemoryAllocationFailed;
@@ -171,10 +195,24 @@ class PairEngine final : public PackedEngine {
     return true;
   }
 
-  // Input pixels [begin, end) as pairs.
+  TileJob row_job(int64_t rows) const {
+    TileJob job = job_.tiles;
+    job.batch = 1;
+    job.in[0] = job.out[0] = 1;
+    job.in[1] = job.out[1] = rows * job_.tiles.out[1];
+    cut_into_strips(functions_.tiles, TileShape::kPlain, &job);
+    return job;
+  }
+  static int64_t row_block(const TileJob& job) {
+    return std::clamp<int64_t>(kPixels * job.strips() / job.pixels(), 1, job.strips());
+  }
+
+  // `count` pixels from the input's pixel `begin` on as pairs.
   void round_run(int64_t begin, int64_t count, float* to) const {
+    round_run(input_ + begin * job_.tiles.groups * job_.depth, count, to);
+  }
+  void round_run(const float* from, int64_t count, float* to) const {
     const int64_t groups = job_.tiles.groups;
-    const float* from = input_ + begin * groups * job_.depth;
     if (job_.depth % 2 == 0) return functions_.narrow(from, count * groups * job_.depth, to);
     for (int64_t i = 0; i < count * groups; ++i) {
       functions_.narrow(from + i * job_.depth, job_.depth, to + i * job_.tiles.depth);

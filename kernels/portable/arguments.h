@@ -2351,5 +2351,34 @@ struct fused_gru_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct inverted_residual_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::inverted_residual.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor* expand_weight = next<const Tensor*>();
+  const Tensor* expand_bias = next<const Tensor*>();
+  StringRef expand_activation = next<StringRef>();
+  double expand_alpha = next<double>();
+  double expand_beta = next<double>();
+  StringRef expand_packing = next<StringRef>();
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor* bias = next<const Tensor*>();
+  IntList stride = next<IntList>();
+  IntList padding = next<IntList>();
+  IntList dilation = next<IntList>();
+  StringRef activation = next<StringRef>();
+  double alpha = next<double>();
+  double beta = next<double>();
+  StringRef packing = next<StringRef>();
+  const Tensor* project_weight = next<const Tensor*>();
+  const Tensor* project_bias = next<const Tensor*>();
+  const Tensor* residual = next<const Tensor*>();
+  StringRef project_activation = next<StringRef>();
+  double project_alpha = next<double>();
+  double project_beta = next<double>();
+  StringRef project_packing = next<StringRef>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

@@ -63,6 +63,7 @@ size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args
 size_t grouped_attention_rows_temp_bytes(const arguments::grouped_attention_rows_out& args, int threads);
 size_t fused_gru_temp_bytes(const arguments::fused_gru_out& args, int threads);
 size_t fused_lstm_cell_temp_bytes(const arguments::fused_lstm_cell_out& args, int threads);
+size_t inverted_residual_temp_bytes(const arguments::inverted_residual_out& args, int threads);
 template <>
 inline constexpr TempBytesFunction kTempBytes<&fused_conv_out> = untyped<&fused_conv_temp_bytes>;
 template <>
@@ -78,5 +79,7 @@ template <>
 inline constexpr TempBytesFunction kTempBytes<&fused_gru_out> = untyped<&fused_gru_temp_bytes>;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&fused_lstm_cell_out> = untyped<&fused_lstm_cell_temp_bytes>;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&inverted_residual_out> = untyped<&inverted_residual_temp_bytes>;
 
 }  // namespace berth::portable

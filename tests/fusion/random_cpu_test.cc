@@ -12,6 +12,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "compiler/compile.h"
+#include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_networks_testing.h"
 #include "kernels/portable/portable.h"
@@ -111,6 +112,89 @@ TEST(RandomCpu, MatchesPortableKernelsOnRandomGraphs) {
   for (unsigned i = 0; !testing::Test::HasFailure(); ++i) {
     if (i >= 60 && std::chrono::steady_clock::now() >= end) break;
     check(first + i, pools[(first + i) / 2 % 3].get());
+  }
+}
+
+/// A block of MobileNet's kind, with an image of 1 MiB or more in it, that returns `outputs`.
+class Block {
+ public:
+  explicit Block(unsigned seed) : random_(seed) {
+    channels_ = 8 * whole(6, 12);
+    height_ = whole(60, 80);
+    width_ = 262144 / (channels_ * height_) + whole(1, 9);
+    window_ = 3 + 2 * whole(0, 2);
+    stride_ = whole(1, 2);
+    padding_ = whole(0, 1) == 0 ? window_ / 2 : whole(0, 2);
+    const int last = whole(9, 30), first = stride_ == 1 && 2 * padding_ + 1 == window_ ? last : whole(5, 30);
+    const auto image = [&](int channels, bool before) {
+      const auto size = [&](int in) { return before ? in : (in + 2 * padding_ - window_) / stride_ + 1; };
+      return "f32[1," + std::to_string(channels) + "," + std::to_string(size(height_)) + "," +
+             std::to_string(size(width_)) + "]";
+    };
+    const std::string wide = image(channels_, true), seen = image(channels_, false), out = image(last, false);
+    add_constant("w1", {channels_, first, 1, 1});
+    add_constant("b1", {channels_});
+    add_constant("w2", {channels_, 1, window_, window_});
+    add_constant("b2", {channels_});
+    add_constant("w3", {last, channels_, 1, 1});
+    const std::string one = "[1, 1]", none = "[0, 0]", pixels = one + ", " + none + ", " + one + ", false, " + none;
+    const std::string two = "[" + std::to_string(stride_) + ", " + std::to_string(stride_) + "], [" +
+                            std::to_string(padding_) + ", " + std::to_string(padding_) + "], [1, 1], false, [0, 0], ";
+    const auto convolution = [&](const std::string& name, const std::string& type, const std::string& input,
+                                 const std::string& weights, const std::string& rest) {
+      body_ += "%" + name + ": " + type + " = aten::convolution(%" + input + ", " + weights + ", " + rest + ")\n";
+    };
+    convolution("a", wide, "x", "%w1, %b1", pixels + ", 1");
+    body_ += "%b: " + wide + " = aten::" + (whole(0, 1) == 0 ? "relu" : "sigmoid") + "(%a)\n";
+    convolution("c", seen, "b", "%w2, %b2", two + std::to_string(channels_));
+    body_ += "%d: " + seen + " = aten::hardtanh(%c, 0.0, 6.0)\n";
+    convolution("y", out, "d", "%w3, none", pixels + ", 1");
+    if (image(first, true) == out) body_ += "%z: " + out + " = aten::add.Tensor(%y, %x, 1)\n";
+    head_ = "method forward(%x: " + image(first, true) + ") {\n";
+    result_ = image(first, true) == out ? "%z" : "%y";
+  }
+
+  ir::Module make(const std::string& more) const {
+    const auto module = ir::parse(constants_ + head_ + values_ + body_ + "return " + result_ + more + "\n}\n");
+    EXPECT_TRUE(module.ok()) << module.error().text();
+    return *module;
+  }
+
+ private:
+  int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+
+  void add_constant(const std::string& name, const std::vector<int>& sizes) {
+    std::string type, numbers;
+    int count = 1;
+    for (const int size : sizes) {
+      type += (type.empty() ? "f32[" : ",") + std::to_string(size);
+      count *= size;
+    }
+    for (int i = 0; i < count; ++i) numbers += (i == 0 ? "" : ", ") + std::to_string(whole(-500, 500) / 1000.0);
+    constants_ += "const @" + name + ": " + type + "] = dense<[" + numbers + "]>\n";
+    values_ += "%" + name + ": " + type + "] = const @" + name + "\n";
+  }
+
+  std::mt19937 random_;
+  int channels_ = 0, height_ = 0, width_ = 0, window_ = 0, stride_ = 0, padding_ = 0;
+  std::string constants_, head_, values_, body_, result_;
+};
+
+// What others read too stays whole, so that the block that returns its images is made of separate convolutions.
+TEST(RandomCpu, BlocksByRowsGiveTheBitsOfTheirConvolutions) {
+  const std::unique_ptr<HostThreadPool> pool = std::make_unique<HostThreadPool>(3);
+  for (unsigned seed = 1; seed <= 8 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    const Block block(seed);
+    CompileOptions options;
+    options.target = "cpu";
+    options.cpu = seed % 3 == 0 ? "generic" : "native";
+    if (seed % 4 == 1) options.precision = "bf16";
+    const Outputs want = outputs_of(block.make(", %b, %d"), options, nullptr);
+    const Outputs got = outputs_of(block.make(""), options, seed % 2 == 0 ? pool.get() : nullptr);
+    ASSERT_EQ(want.size(), 3u);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(want[0], got[0]);
   }
 }
 
