@@ -293,7 +293,7 @@ Error Method::begin() {
   data_->executed = 0;
   if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
   if (data_->has_rows) internal::forget_rows(*data_);
-  // Of a run that reset_execution() ended.
+  // Of a run that reset_execution() ended, where that failed.
   BERTH_RETURN_IF_ERROR(data_->pending.settle());
   data_->running = true;
   for (size_t i = 0; i < data_->counts.inputs; ++i) data_->inputs[i].fresh = false;
@@ -313,9 +313,9 @@ Error Method::execute() {
 
 // Also after an error: the caller may free its memory now, so no device may still use it.
 Error Method::finish(Error error) {
-  reset_execution();
   const Error late = internal::synchronize(*data_);
   data_->pending.clear();
+  reset_execution();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
   char place[96];
@@ -343,6 +343,8 @@ void Method::set_observer(InstructionObserver* observer) { data_->observer = obs
 void Method::reset_execution() {
   data_->running = false;
   data_->position = 0;
+  // What the caller writes now, such as a state, must not be read by a copy of the run before; begin() tries again.
+  static_cast<void>(data_->pending.settle());
 }
 
 EValue Method::get_output(size_t index) const {

@@ -33,13 +33,14 @@ Error PendingReads::settle() {
   return Error::kOk;
 }
 
-// The reader's latest mark is that of this copy.
+// The reader's latest mark is that of this copy. It is kept where the owner could not be told to wait.
 Error PendingReads::settle(size_t index) {
-  const Read read = reads_[index];
+  const Read& read = reads_[index];
+  BERTH_RETURN_IF_ERROR(read.reader->allocator->wait(read.owner->stream, read.owner->device.index, read.reader->stream,
+                                                     read.reader->device.index));
   for (size_t i = index + 1; i < count_; ++i) reads_[i - 1] = reads_[i];
   --count_;
-  return read.reader->allocator->wait(read.owner->stream, read.owner->device.index, read.reader->stream,
-                                      read.reader->device.index);
+  return Error::kOk;
 }
 
 }  // namespace berth

@@ -21,7 +21,10 @@ Error before_write(MethodData& data, const EValue& value) {
 
 // What is said to be only read; all else may be written.
 bool reads_only(const Instruction& instruction, const Signature& signature, size_t index) {
-  if (instruction.kind == Instruction::Kind::kDelegate) return index < instruction.delegate->needed.read_arguments;
+  if (instruction.kind == Instruction::Kind::kDelegate) {
+    const size_t read = instruction.delegate->needed.read_arguments;
+    return read != SIZE_MAX && index < read;  // SIZE_MAX: the backend does not say
+  }
   const Span<const Parameter> parameters = signature.parameters();
   return index < parameters.size() && !parameters[index].written && !parameters[index].output;
 }
