@@ -32,6 +32,16 @@ void set_strip(const LastConvFunctions& functions, int64_t registers, LastConvJo
   job->strips = ceil_div(job->out[1], job->width);
 }
 
+// Files may ask for anything: what lies in scratch memory must be countable before it is compared.
+bool has_small_window(const LastConvJob& job) {
+  int64_t room = kMostScratch;
+  for (const int64_t factor : {job.depth, job.window_rows(), job.stride[0], job.stride[1], job.kernel[1]}) {
+    if (factor > room) return false;
+    room /= factor;
+  }
+  return (job.kernel[1] - 1) * job.dilation[1] <= kMostScratch;
+}
+
 // Of a row of the result, in what a product of two registers takes: each weight is read once for all registers of a strip,
 // each register once for all weights, and copying an element takes as long as two products.
 double cost_of(const LastConvJob& job) {
@@ -82,7 +92,7 @@ bool job_of(const ConvSpec& spec, const LastConvFunctions& functions, LastConvJo
   }
   job->activation = spec.finish.function();
   job->residual = spec.finish.residual != 0;
-  return cut_strips(functions, job) && cost_of(*job) < cost_of_channels(*job);
+  return has_small_window(*job) && cut_strips(functions, job) && cost_of(*job) < cost_of_channels(*job);
 }
 
 // Of [column][depth][tap][tap].

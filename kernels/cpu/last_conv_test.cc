@@ -98,5 +98,24 @@ TEST(LastConv, EveryWindowMatchesThePortableKernels) {
   set_preferred_engine(Prefer::kFaster);
 }
 
+// Sizes as a hostile file may have them, whose products do not fit 64 bits.
+TEST(LastConv, WindowsThatCannotBeCountedAreRefused) {
+  ConvSpec spec;
+  for (const int64_t depth : {int64_t{1} << 26, int64_t{23726566}, int64_t{1} << 28}) {
+    for (const int64_t apart : {int64_t{1} << 15, int64_t{1} << 16}) {
+      spec.in_channels = depth;
+      spec.kernel[0] = 2;
+      spec.in[0] = spec.in[1] = 1;
+      spec.padding[0] = spec.padding[1] = int64_t{1} << 16;
+      spec.dilation[0] = (int64_t{1} << 16) - 1;
+      spec.stride[0] = apart;
+      spec.stride[1] = int64_t{1} << 16;
+      spec.out[0] = 3;
+      spec.out[1] = 2;
+      EXPECT_EQ(last_conv_kind(spec, 4), nullptr);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace berth::cpu
