@@ -1,5 +1,6 @@
 #include "base/output_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,16 @@ std::string link_target(const std::string& path) {
   return text[0] == '/' ? text : path.substr(0, path.rfind('/') + 1) + text;
 }
 
+// Whether somebody else may have put the link there to have their choice of file replaced: what Linux refuses to follow
+// where fs.protected_symlinks is on (proc_sys_fs(5)).
+bool is_planted(const std::string& link) {
+  const std::string folder = link.substr(0, link.rfind('/') + 1);
+  struct stat own, around;
+  if (::lstat(link.c_str(), &own) != 0 || ::stat(folder.empty() ? "." : folder.c_str(), &around) != 0) return false;
+  const bool shared = (around.st_mode & S_ISVTX) != 0 && (around.st_mode & S_IWOTH) != 0;
+  return shared && own.st_uid != ::geteuid() && own.st_uid != around.st_uid;
+}
+
 // The file that `path` names, behind symbolic links, also where the last one leads to nothing yet. AccessFailed where
 // they lead in a circle.
 Expected<std::string> behind_links(const std::string& path) {
@@ -42,6 +53,10 @@ Expected<std::string> behind_links(const std::string& path) {
   for (int links = 0; links < kMostLinks; ++links) {
     std::string target = link_target(file);
     if (target.empty()) return file;
+    if (is_planted(file)) {
+      errno = EACCES;
+      return system_failure(path, "cannot be written through another user's link");
+    }
     file = std::move(target);
   }
   errno = ELOOP;
@@ -53,23 +68,32 @@ struct Temporary {
   std::FILE* file = nullptr;
 };
 
-// A file beside `path` that did not exist: a process that was killed may have left one of the same name.
+// A file beside `path` that did not exist: a process that was killed may have left one of the same name. It has the
+// permissions of `path` where that exists, and until then is the owner's alone.
 Temporary open_temporary(const std::string& path) {
   constexpr int kMostLeft = 1000;
+  constexpr mode_t kOwner = 0600, kAll = 0666, kPermissions = 0777;
+  struct stat before;
+  const bool exists = ::stat(path.c_str(), &before) == 0;
   const std::string first = path + ".tmp" + std::to_string(::getpid());
   Temporary temporary;
-  for (int left = 0; left < kMostLeft; ++left) {
+  int file = -1;
+  for (int left = 0; left < kMostLeft && file < 0; ++left) {
     temporary.path = left == 0 ? first : first + "." + std::to_string(left);
-    temporary.file = std::fopen(temporary.path.c_str(), "wbxe");
-    if (temporary.file != nullptr || errno != EEXIST) break;
+    file = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? kOwner : kAll);
+    if (file < 0 && errno != EEXIST) return temporary;
   }
+  if (file < 0) return temporary;
+  // Another user's file stays theirs where the system allows it; otherwise its group gets nothing that it had not.
+  const bool given = exists && ::fchown(file, before.st_uid, before.st_gid) == 0;
+  const bool same = exists && (given || (before.st_uid == ::geteuid() && before.st_gid == ::getegid()));
+  const mode_t kept = exists && !same ? before.st_mode & kOwner : exists ? before.st_mode & kPermissions : 0;
+  if ((!exists || ::fchmod(file, kept) == 0) && (temporary.file = ::fdopen(file, "wb")) != nullptr) return temporary;
+  const int error = errno;
+  ::close(file);
+  std::remove(temporary.path.c_str());
+  errno = error;
   return temporary;
-}
-
-// The new file may be read by those who may read the one that it replaces.
-void keep_mode(const std::string& path, std::FILE* file) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) == 0) ::fchmod(::fileno(file), status.st_mode & 07777);
 }
 
 }  // namespace
@@ -105,7 +129,6 @@ Status write_whole_file(const std::string& path, const std::function<Status(Outp
   BERTH_ASSIGN_OR_RETURN(const std::string target, behind_links(path));
   const Temporary temporary = open_temporary(target);
   if (temporary.file == nullptr) return system_failure(path, "cannot be written");
-  keep_mode(target, temporary.file);
   const auto finish = [&]() -> Status {
     BERTH_TRY(fill_and_close(path, temporary.file, fill));
     if (check != nullptr) BERTH_TRY(check(temporary.path));

@@ -79,11 +79,23 @@ TEST_F(OutputFiles, LinksInACircleAreAnError) {
 
 TEST_F(OutputFiles, ANewFileHasThePermissionsOfTheOld) {
   ASSERT_TRUE(write(path("a"), "old").ok());
-  ASSERT_EQ(::chmod(path("a").c_str(), 0600), 0);
+  ASSERT_EQ(::chmod(path("a").c_str(), 04600), 0);
   ASSERT_TRUE(write(path("a"), "new").ok());
   struct stat status;
   ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  EXPECT_EQ(status.st_mode & 07777, 0600u) << "and it is not run with another's rights";
+}
+
+TEST_F(OutputFiles, ALinkThatAnotherUserPlantedIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make another user's link";
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  fs::create_directory(folder_ / "shared");
+  ASSERT_EQ(::chmod(path("shared").c_str(), 01777), 0);
+  fs::create_symlink("../a", folder_ / "shared" / "link");
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::lchown(path("shared/link").c_str(), kNobody, kNobody), 0);
+  EXPECT_FALSE(write(path("shared/link"), "new").ok());
+  EXPECT_EQ(content("a"), "old");
 }
 
 TEST_F(OutputFiles, WhatAKilledProcessLeftIsNotInTheWay) {
