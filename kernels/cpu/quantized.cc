@@ -248,12 +248,17 @@ Error quantized_linear_out(KernelContext& context, const arguments::quantized_li
 size_t quantized_linear_temp_bytes(const arguments::quantized_linear_out& args, int threads) {
   QuantizedLayout layout;
   if (!layout_of<QuantizedLinear>(args, &layout)) return 0;
+  if (QuantizedLinear::is_batched(args)) {
+    const int64_t rows = args.input.rank() == 3 ? args.input.size(1) : 0;
+    return static_cast<size_t>(layout.bytes()) + portable::kTempPadding + portable::kTempPadding +
+           most_quantized_temp_bytes(layout, rows, threads);
+  }
+  const int64_t rows = layout.depth == 0 ? 0 : args.input.numel() / layout.depth;
+  if (args.packing.size == 0) return most_quantized_temp_bytes(layout, rows, threads);
   QuantizedJob job;
   job.layout = &layout;
   job.input = &args.input;
-  const size_t bytes = quantized_temp_bytes(job, threads);
-  if (!QuantizedLinear::is_batched(args)) return bytes;
-  return bytes + portable::kTempPadding + static_cast<size_t>(layout.bytes()) + portable::kTempPadding;
+  return quantized_temp_bytes(job, threads);
 }
 
 Error quantized_linear_prepare(PrepareContext& context, const arguments::quantized_linear_out& args, void** state) {

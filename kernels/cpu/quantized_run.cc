@@ -275,6 +275,15 @@ int most_slots(int threads) { return std::clamp(threads, 1, portable::kMaxSlots)
 
 }  // namespace
 
+size_t most_quantized_temp_bytes(const QuantizedLayout& layout, int64_t rows, int threads) {
+  const int64_t most = std::min(rows, kBlockRows), row = layout.quads() * kQuad;
+  // Blocks have fewer rows where those are deep: what a smaller depth takes may be more.
+  const int64_t copied = std::min(most * row, std::max(kBlockBytes, kMaxTileHeight * row));
+  const int64_t slot = align_up<int64_t>(copied + kGatherSlack, 64) +
+                       align_up<int64_t>(most * static_cast<int64_t>(sizeof(int32_t)), 64);
+  return QuantizedColumns::bytes(layout) + portable::kTempPadding + most_slots(threads) * slot + portable::kTempPadding;
+}
+
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads) {
   const size_t columns = QuantizedColumns::bytes(*job.layout) + portable::kTempPadding;
   if (job.layout->depthwise) return columns + depthwise_temp_bytes(job) + portable::kTempPadding;

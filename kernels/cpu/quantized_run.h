@@ -24,7 +24,11 @@ struct QuantizedJob {
 /// at its layout, convolution and input.
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads);
 
-/// Error::kMemoryAllocationFailed without that much. REQUIRES: the result has elements.
+/// The same for products of matrices whose sizes may be smaller in a call: a depth that is not whole quads takes room for
+/// copied rows that a larger one does not.
+size_t most_quantized_temp_bytes(const QuantizedLayout& layout, int64_t rows, int threads);
+
+/// Error::kMemoryAllocationFailed without quantized_temp_bytes(). REQUIRES: the result has elements.
 Error run_quantized(KernelContext& context, const QuantizedJob& job);
 
 }  // namespace berth::cpu
