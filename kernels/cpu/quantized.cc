@@ -3,11 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
 
 #include "format/arguments.h"
+#include "kernels/cpu/quantized_batch.h"
 #include "kernels/cpu/quantized_run.h"
-#include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -16,6 +15,8 @@ namespace {
 
 constexpr const char* kBadQuantizedPacking =
     "the text of its weight's packing is none, or does not fit the weight; was the file changed?";
+
+constexpr const char* kLargerWeight = "its weight is larger than it was when the method was loaded";
 
 constexpr size_t kQuantizedWeight = arg::quantized_linear_out::weight;
 static_assert(kQuantizedWeight == size_t{arg::quantized_conv_out::weight});
@@ -147,63 +148,6 @@ Error read_call(KernelContext& context, const QuantizedConv::Args& args, const T
   return portable::read_quantized_conv(context, args, weight, product, convolution);
 }
 
-// A matrix of a row-major batch.
-class MatrixOf {
- public:
-  MatrixOf(const Tensor& batch, int64_t index) {
-    static constexpr uint8_t kOrder[2] = {0, 1};
-    for (int d = 0; d < 2; ++d) sizes_[d] = batch.sizes()[1 + d];
-    const int64_t bytes = batch.size(1) * batch.size(2) * static_cast<int64_t>(element_size(batch.dtype()));
-    tensor_ = Tensor(batch.dtype(), 2, sizes_, kOrder, strides_, static_cast<uint8_t*>(batch.raw()) + index * bytes);
-  }
-  MatrixOf(const MatrixOf&) = delete;
-  MatrixOf& operator=(const MatrixOf&) = delete;
-  Tensor& tensor() { return tensor_; }
-
- private:
-  int32_t sizes_[2];
-  int64_t strides_[2];
-  Tensor tensor_;
-};
-
-Error call_batched(KernelContext& context, const QuantizedLinear::Args& args, const QuantizedState& state,
-                   const QuantizedLayout& layout) {
-  const Tensor& weight = args.weight;
-  portable::QuantizedProduct whole;
-  BERTH_RETURN_IF_ERROR(portable::read_quantized_linear(context, args, weight, &whole));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, weight));
-  if (args.out.numel() == 0) return Error::kOk;
-  if (layout.bytes() > state.layout.bytes()) {
-    return context.fail(Error::kInvalidArgument, "its weight is larger than it was when the method was loaded");
-  }
-  QuantizedJob job;
-  job.layout = &layout;
-  job.functions = state.functions;
-  auto* const packed = static_cast<uint8_t*>(context.allocate_temp(layout.bytes()));
-  job.packed = packed;
-  const size_t temp_bytes = [&] {
-    MatrixOf first(args.input, 0);
-    job.input = &first.tensor();
-    return quantized_temp_bytes(job, context.threads());
-  }();
-  auto* const temp = static_cast<uint8_t*>(context.allocate_temp(temp_bytes));
-  if (packed == nullptr || temp == nullptr) return Error::kMemoryAllocationFailed;
-  for (int64_t i = 0; i < weight.size(0); ++i) {
-    MatrixOf input(args.input, i), out(args.out, i);
-    std::optional<MatrixOf> residual;
-    portable::QuantizedProduct product = whole;
-    product.out = &out.tensor();
-    if (args.residual != nullptr) product.residual = &residual.emplace(*args.residual, i).tensor();
-    pack_matrix(layout, weight.data<uint8_t>() + i * weight.stride(0), weight.dtype() == DType::kI8,
-                weight.strides().data() + 1, packed);
-    job.product = &product;
-    job.input = &input.tensor();
-    KernelContext own({temp, temp_bytes}, context.pool(), context.devices(), context.user());
-    BERTH_RETURN_IF_ERROR(run_quantized(own, job));
-  }
-  return Error::kOk;
-}
-
 template <typename Op>
 Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   auto* state = static_cast<QuantizedState*>(context.state());
@@ -212,7 +156,10 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   QuantizedLayout layout = state->layout;
   if (!state->constant && !layout_of<Op>(args, &layout)) return Op::kPortable(context, args);
   if constexpr (!Op::kConv) {
-    if (Op::is_batched(args)) return call_batched(context, args, *state, layout);
+    if (Op::is_batched(args)) {
+      if (layout.bytes() > state->layout.bytes()) return context.fail(Error::kInvalidArgument, kLargerWeight);
+      return run_quantized_batch(context, args, layout, *state->functions);
+    }
   }
   const DenseWeight dense(layout, args.weight.dtype());
   portable::QuantizedProduct product;
@@ -221,9 +168,7 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   if (args.out.numel() == 0) return Error::kOk;
   if (!state->constant) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, args.weight));
-    if (layout.bytes() > state->layout.bytes()) {
-      return context.fail(Error::kInvalidArgument, "its weight is larger than it was when the method was loaded");
-    }
+    if (layout.bytes() > state->layout.bytes()) return context.fail(Error::kInvalidArgument, kLargerWeight);
     pack_weight(layout, args.weight, state->owned);
   }
   QuantizedJob job;
@@ -248,11 +193,7 @@ Error quantized_linear_out(KernelContext& context, const arguments::quantized_li
 size_t quantized_linear_temp_bytes(const arguments::quantized_linear_out& args, int threads) {
   QuantizedLayout layout;
   if (!layout_of<QuantizedLinear>(args, &layout)) return 0;
-  if (QuantizedLinear::is_batched(args)) {
-    const int64_t rows = args.input.rank() == 3 ? args.input.size(1) : 0;
-    return static_cast<size_t>(layout.bytes()) + portable::kTempPadding + portable::kTempPadding +
-           most_quantized_temp_bytes(layout, rows, threads);
-  }
+  if (QuantizedLinear::is_batched(args)) return quantized_batch_temp_bytes(layout, args, threads);
   const int64_t rows = layout.depth == 0 ? 0 : args.input.numel() / layout.depth;
   if (args.packing.size == 0) return most_quantized_temp_bytes(layout, rows, threads);
   QuantizedJob job;

@@ -1,5 +1,6 @@
-// berth::quantized_linear on matrices that are computed, and smaller than those it was prepared for. The fear: memory of
-// the largest that is too little for one whose depth is not whole quads, or whose blocks have more rows.
+// berth::quantized_linear on matrices that are computed, and may be smaller than those it was prepared for. The fears:
+// memory of the largest that is too little for one whose depth is not whole quads, or whose blocks have more rows; many
+// small products that one thread computes while the others wait.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -55,6 +56,16 @@ QuantizedCase largest_case(const Sizes& most) {
   return c;
 }
 
+class CountingPool : public testing::TestPool {
+ public:
+  using TestPool::TestPool;
+  void run(int64_t count, int64_t grain, ParallelBody body) override {
+    shared.push_back(count);
+    TestPool::run(count, grain, body);
+  }
+  std::vector<int64_t> shared;  // how many items, of each call
+};
+
 // A call that is prepared for the sizes of now, and never has more memory than it asked for then.
 class Planned {
  public:
@@ -77,6 +88,7 @@ class Planned {
     context.set_state(state_);
     return entry_.call(context, span());
   }
+  const std::vector<int64_t>& shared() const { return pool_.shared; }
 
  private:
   Span<EValue* const> span() const { return {values_.data(), values_.size()}; }
@@ -84,7 +96,7 @@ class Planned {
   const KernelEntry& entry_ = kernel_of(kernels(), kName);
   std::vector<Arg> args_;
   std::vector<EValue*> values_;
-  testing::TestPool pool_;
+  CountingPool pool_;
   std::vector<uint8_t> memory_;
   Span<uint8_t> temp_;
   void* state_ = nullptr;
@@ -146,6 +158,28 @@ TEST(QuantizedOpenSizes, MemoryOfTheLargestIsEnoughForEachThread) {
   std::vector<Sizes> some;
   for (const int32_t tokens : {64, 63, 50, 33}) some.push_back({2, 4 * tokens, tokens, 300});
   expect_portable({2, 256, 64, 320}, some);
+}
+
+// The windows of a Swin transformer, one of which is too little work for two threads.
+TEST(QuantizedOpenSizes, SmallProductsOfABatchAreSharedOut) {
+  const Sizes windows = {96, 49, 32, 49};
+  expect_portable(windows, {windows, {95, 49, 31, 49}, {96, 7, 32, 49}, {1, 49, 32, 49}});
+  for (int threads = 2; threads <= 4; ++threads) {
+    const QuantizedCase c = largest_case(windows);
+    Planned call(c, threads);
+    ASSERT_EQ(call.run(), Error::kOk);
+    EXPECT_EQ(call.shared(), std::vector<int64_t>{threads});
+  }
+}
+
+// One of the largest is work for all threads; then there may be memory for some of the smaller ones at a time.
+TEST(QuantizedOpenSizes, MemoryOfALargeProductIsEnoughForSmallOnesAtATime) {
+  std::vector<Sizes> some;
+  for (const int32_t tokens : {200, 199, 80, 61, 40, 33, 8, 1}) some.push_back({6, tokens, tokens, 64});
+  expect_portable({6, 200, 200, 64}, some);
+  some.clear();
+  for (const int32_t tokens : {64, 63, 31}) some.push_back({6, tokens, 64, tokens});
+  expect_portable({6, 256, 64, 256}, some);
 }
 
 }  // namespace

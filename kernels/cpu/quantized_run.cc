@@ -17,9 +17,6 @@ namespace {
 using portable::Convolution;
 using portable::QuantizedProduct;
 
-// Fewer products of bytes than this in all take some 4 microseconds: as long as handing half of them to another thread
-// and waiting for it.
-constexpr double kSerialWork = 1 << 20;
 // Rows that a thread takes at a time, and what they may take of a second-level cache.
 constexpr int64_t kBlockRows = 4 * kMaxTileHeight;
 constexpr int64_t kBlockBytes = 256 * 1024;
@@ -299,9 +296,8 @@ Error run_quantized(KernelContext& context, const QuantizedJob& job) {
   void* slots_memory = context.allocate_temp(most_slots(context.threads()) * slot_bytes);
   if (slots_memory == nullptr) return Error::kMemoryAllocationFailed;
   Run run(job, columns.finish());
-  const double work = static_cast<double>(run.rows()) * static_cast<double>(job.layout->depth) *
-                      static_cast<double>(job.layout->padded_columns());
-  const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kSerialWork);
+  const double work = quantized_work(*job.layout, run.rows());
+  const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kQuantizedSerialWork);
   run.cut(slots);
   const size_t row_bytes = Slot::row_bytes(job, std::min(run.rows(), most_rows(*job.layout)));
   portable::for_each_item(

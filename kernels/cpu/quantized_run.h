@@ -20,6 +20,15 @@ struct QuantizedJob {
   const Tensor* input = nullptr;
 };
 
+/// Fewer products of bytes than this in all take some 4 microseconds: as long as handing half of them to another thread
+/// and waiting for it.
+constexpr double kQuantizedSerialWork = 1 << 20;
+
+/// How many of them so many rows are.
+inline double quantized_work(const QuantizedLayout& layout, int64_t rows) {
+  return static_cast<double>(rows) * static_cast<double>(layout.depth) * static_cast<double>(layout.padded_columns());
+}
+
 /// Temporary memory in all, padding included, for tensors of these sizes. Looks at sizes and strides alone: of the job,
 /// at its layout, convolution and input.
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads);
