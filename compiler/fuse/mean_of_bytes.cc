@@ -18,6 +18,9 @@ using ir::ValueId;
 // Their sum, of numbers up to 255, is a whole number of 24 bits.
 constexpr int64_t kMostExact = 1 << 16;
 
+// From a zero point to a byte: an infinity among the floats would be the mean.
+constexpr float kMostSteps = 255;
+
 bool is_mean_input(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
 // How many numbers each mean is of; 0 where that is not known.
@@ -43,7 +46,7 @@ Expected<passes::Action> move_mean(Context& context, ir::Builder& build, NodeId 
   const ir::TensorType& type = context.type(bytes->integers);
   const float scale = static_cast<float>(*bytes->scale.number());
   const int64_t count = is_mean_input(type.dtype) ? count_of(*dims, type) : 0;
-  if (count < 2 || count > kMostExact || !std::isfinite(scale)) return passes::Action::keep();
+  if (count < 2 || count > kMostExact || !std::isfinite(kMostSteps * scale)) return passes::Action::keep();
   std::vector<ir::Argument> args = node.args;
   args[arg::mean_out::self] = bytes->integers;
   args[arg::mean_out::dtype] = Dim(static_cast<int64_t>(DType::kF32));

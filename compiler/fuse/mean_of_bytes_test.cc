@@ -7,17 +7,22 @@ namespace berth::fuse {
 namespace {
 
 Fused mean(const std::string& type, const std::string& sizes, const std::string& dims, const std::string& result,
-           const std::string& end = "") {
+           const std::string& end = "", const std::string& scale = "0.05") {
   const std::string zero = type == "u8" ? "100" : "-7";
   const std::string low = type == "u8" ? "0" : "-128", high = type == "u8" ? "255" : "127";
   const std::string range = zero + ", " + low + ", " + high + ", " + type;
-  const std::string body =
-      filled(R"(
-    %q: $t$s = quantized_decomposed::quantize_per_tensor(%x, 0.05, $r)
-    %f: f32$s = quantized_decomposed::dequantize_per_tensor(%q, 0.05, $r, none)
+  const std::string body = filled(R"(
+    %q: $t$s = quantized_decomposed::quantize_per_tensor(%x, $c, $r)
+    %f: f32$s = quantized_decomposed::dequantize_per_tensor(%q, $c, $r, none)
     %y: f32$o = aten::mean.dim(%f, $d, true, $e)
 )",
-             {{"t", type}, {"s", sizes}, {"r", range}, {"o", result}, {"d", dims}, {"e", end.empty() ? "none" : end}});
+                                  {{"t", type},
+                                   {"s", sizes},
+                                   {"r", range},
+                                   {"o", result},
+                                   {"d", dims},
+                                   {"c", scale},
+                                   {"e", end.empty() ? "none" : end}});
   return fuse_module(passes::parsed("method forward(%x: f32" + sizes + ") {" + body + "return %y\n}"));
 }
 
@@ -40,6 +45,13 @@ TEST(MeanOfBytes, LeavesWhatFloatsDoNotSumExactly) {
   EXPECT_TRUE(ends_with_mean(f)) << f.text;
   const Fused named = mean("u8", "[1,2,9]", "[2]", "[1,2,1]", "f32");
   EXPECT_TRUE(ends_with_mean(named)) << named.text;
+}
+
+TEST(MeanOfBytes, LeavesFloatsThatMayBeInfinite) {
+  const Fused large = mean("i8", "[1,2,9]", "[2]", "[1,2,1]", "", "1.5e36");
+  EXPECT_TRUE(ends_with_mean(large)) << large.text;
+  const Fused least = mean("i8", "[1,2,9]", "[2]", "[1,2,1]", "", "1e36");
+  EXPECT_FALSE(ends_with_mean(least)) << least.text;
 }
 
 }  // namespace
