@@ -40,6 +40,11 @@ int64_t rounded(double number, float scale, const Quantized& q) {
   return whole < static_cast<double>(q.high) ? static_cast<int64_t>(whole) : q.high;
 }
 
+// Of a product of a batch: with fewer rows or columns, packing and rounding take longer than floats do in all.
+constexpr int64_t kLeastOfABatch = 8;
+
+bool is_small(Dim size) { return size.is_constant() && size.value < kLeastOfABatch; }
+
 class QuantizedProducts {
  public:
   Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
@@ -108,6 +113,7 @@ class QuantizedProducts {
     const auto input = product_input(context, value_argument(node, arg::bmm_out::self));
     const auto weight = product_input(context, value_argument(node, arg::bmm_out::mat2));
     if (!input || !weight) return passes::Action::keep();
+    if (is_small(input->shape[1]) || is_small(weight->shape[2])) return keep(context, id, Reason::kSmall);
     const bool known = input->pair.scale.number() && input->pair.zero_point.number() && weight->pair.scale.number() &&
                        weight->pair.zero_point.number() && ir::is_none(weight->padding);
     if (!known) return keep(context, id, Reason::kScale);

@@ -435,21 +435,37 @@ TEST(FuseQuantized, LeavesAWeightOfTheRun) {
 
 // Scores of attention: both sides are computed, of two heads.
 TEST(FuseQuantized, MultipliesBytesThatAreBothComputed) {
-  const std::string heads = "%x: u8[2,5,8], %k: u8[2,8,7]";
-  const std::string both = dequantize("%x", "[2,5,8]", "q") + dequantize("%k", "[2,8,7]", "t", "%zs");
-  const std::string product = "%s: f32[2,5,7] = aten::bmm(%q, %t)\n";
-  const Fused f = fused_quantized(heads, both + product + quantize("%s", "[2,5,7]", "y", "%big"), kStep);
+  const std::string heads = "%x: u8[2,9,16], %k: u8[2,16,8]";
+  const std::string both = dequantize("%x", "[2,9,16]", "q") + dequantize("%k", "[2,16,8]", "t", "%zs");
+  const std::string product = "%s: f32[2,9,8] = aten::bmm(%q, %t)\n";
+  const Fused f = fused_quantized(heads, both + product + quantize("%s", "[2,9,8]", "y", "%big"), kStep);
   EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
-  const Fused g = fused_quantized(heads, both + "%y: f32[2,5,7] = aten::bmm(%q, %t)");
+  const Fused g = fused_quantized(heads, both + "%y: f32[2,9,8] = aten::bmm(%q, %t)");
   EXPECT_EQ(operators(g), "berth::quantized_linear") << g.text;
   // A sum behind it is as large as the batch.
   const Fused h =
-      fused_quantized(heads + ", %r: f32[2,5,7]", both + product + "%y: f32[2,5,7] = aten::add.Tensor(%s, %r, 1)");
+      fused_quantized(heads + ", %r: f32[2,9,8]", both + product + "%y: f32[2,9,8] = aten::add.Tensor(%s, %r, 1)");
   EXPECT_EQ(operators(h), "berth::quantized_linear") << h.text;
   // Of one side alone nothing is known.
-  const Fused i = fused_quantized("%x: u8[2,5,8], %t: f32[2,8,7]",
-                                  dequantize("%x", "[2,5,8]", "q") + "%y: f32[2,5,7] = aten::bmm(%q, %t)");
+  const Fused i = fused_quantized("%x: u8[2,9,16], %t: f32[2,16,8]",
+                                  dequantize("%x", "[2,9,16]", "q") + "%y: f32[2,9,8] = aten::bmm(%q, %t)");
   EXPECT_EQ(operators(i).find("quantized"), std::string::npos) << i.text;
+}
+
+// Packing and rounding would take longer than the floats.
+TEST(FuseQuantized, LeavesFewRowsOrColumnsOfABatch) {
+  const auto product = [](const std::string& left, const std::string& right, const std::string& out) {
+    return fused_quantized(
+        "%x: u8" + left + ", %k: u8" + right,
+        dequantize("%x", left, "q") + dequantize("%k", right, "t", "%zs") + "%y: f32" + out + " = aten::bmm(%q, %t)");
+  };
+  const Fused rows = product("[64,7,16]", "[64,16,32]", "[64,7,32]");
+  EXPECT_EQ(operators(rows).find("quantized_linear"), std::string::npos) << rows.text;
+  EXPECT_TRUE(rows.says("small"));
+  const Fused columns = product("[64,32,16]", "[64,16,7]", "[64,32,7]");
+  EXPECT_EQ(operators(columns).find("quantized_linear"), std::string::npos) << columns.text;
+  const Fused enough = product("[64,8,16]", "[64,16,8]", "[64,8,8]");
+  EXPECT_EQ(operators(enough), "berth::quantized_linear") << enough.text;
 }
 
 TEST(FuseQuantized, LeavesCudaAlone) {

@@ -17,7 +17,7 @@ enum class Reason : uint8_t {
   kNotFinite,      // not-finite: a transposed convolution's weight would meet zeros that pad the input
   kScale,          // scale: scales and zero points are not positive numbers, and integers, of the tensor or a channel
   kMask,           // mask-not-a-length: the mask does not say up to which key a query sees, so all are read
-  kSmall,          // small: what would not be whole is small enough for the caches, or smaller than the result
+  kSmall,          // small: what would not be whole fits the caches or is smaller than the result; few rows or columns
   kOpenSizes,      // open-sizes: its sizes are not known
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
 };
