@@ -14,8 +14,10 @@ namespace {
 /// What the beam copies after each task is as long as the list of tasks.
 constexpr int64_t kBeginningsWork = 32'000;
 constexpr int64_t kLeastBeginnings = 4;
-/// Nanoseconds, more or less, for the deadline: of a task in a beginning that is kept.
-constexpr int64_t kHandOutCost = 20;
+/// What is looked at for each beginning is as long as the list of tasks that may come next.
+constexpr int64_t kCandidatesWork = 4'000;
+/// Nanoseconds, more or less, for the deadline: of a step, as FastestOrder::steps counts them.
+constexpr int64_t kStepCost = 4;
 
 /// The tasks that were handed out first, in one order.
 struct Beginning {
@@ -48,6 +50,15 @@ struct HandedOut {
   int32_t task;
 };
 
+/// Of the tasks of one worker and one other that may come next: the longest chain, and the longest without that task.
+struct ReadyGroup {
+  int32_t worker;
+  int32_t other;
+  int32_t longest;
+  int64_t chain;
+  int64_t second;
+};
+
 class FastestSearch {
  public:
   FastestSearch(const Problem& problem, const std::vector<TaskTime>& times, const FastestOptions& options)
@@ -57,23 +68,28 @@ class FastestSearch {
                                    std::min<int64_t>(kLeastBeginnings, options.beam), options.beam)),
         workers_(count_workers(times)),
         chains_(chains_from(problem, times)),
-        stretch_(whole(problem)) {}
+        stretch_(whole(problem)),
+        group_of_(static_cast<int64_t>(workers_) * (workers_ + 1), -1),
+        clocks_(workers_) {}
 
   std::optional<FastestOrder> run(Deadline* deadline) {
     std::vector<Beginning> beam = {start()};
     if (stretch_.start > most_bytes_) return std::nullopt;
     for (int32_t step = 0; step < stretch_.size(); ++step) {
+      const int64_t before = steps_;
       std::vector<HandOut> candidates;
-      for (size_t i = 0; i < beam.size(); ++i) add_candidates(beam[i], static_cast<int32_t>(i), &candidates);
+      int64_t ready = 1;
+      for (size_t i = 0; i < beam.size(); ++i) {
+        add_candidates(beam[i], static_cast<int32_t>(i), &candidates);
+        ready = std::max(ready, static_cast<int64_t>(beam[i].ready.size()));
+      }
       if (candidates.empty()) return std::nullopt;
-      if (deadline->passed_after(kHandOutCost * static_cast<int64_t>(beam.size()) * stretch_.size()))
-        return std::nullopt;
-      std::sort(candidates.begin(), candidates.end());
-      beam = kept(beam, candidates);
+      beam = kept(beam, std::min(width_, std::max<int64_t>(1, kCandidatesWork / ready)), std::move(candidates));
+      if (deadline->passed_after(kStepCost * (steps_ - before))) return std::nullopt;
     }
     const auto sooner = [](const Beginning& a, const Beginning& b) { return a.clocks.last() < b.clocks.last(); };
     const Beginning& best = *std::min_element(beam.begin(), beam.end(), sooner);
-    return FastestOrder{tasks_to(best.trace), best.clocks.last(), best.peak, exhaustive_};
+    return FastestOrder{tasks_to(best.trace), best.clocks.last(), best.peak, exhaustive_, steps_};
   }
 
  private:
@@ -107,7 +123,9 @@ class FastestSearch {
            beginning.walk.during(task) <= beginning.walk.live();
   }
 
-  void add_candidates(const Beginning& beginning, int32_t index, std::vector<HandOut>* out) const {
+  void add_candidates(const Beginning& beginning, int32_t index, std::vector<HandOut>* out) {
+    group(beginning.ready);
+    steps_ += static_cast<int64_t>(beginning.ready.size());
     for (const int32_t task : beginning.ready) {
       if (!is_free(beginning, task)) continue;
       out->push_back(candidate(beginning, index, task));
@@ -118,25 +136,51 @@ class FastestSearch {
     }
   }
 
-  HandOut candidate(const Beginning& beginning, int32_t index, int32_t task) const {
-    WorkerClocks clocks = beginning.clocks;
-    const int64_t begin = clocks.hand_out(times_[task]);
-    std::vector<int64_t> left = beginning.left;
-    change_left(task, -1, &left);
+  /// Into `groups_`: what candidates need to know of the tasks that may come next, without looking at each of them.
+  void group(const std::vector<int32_t>& ready) {
+    for (const ReadyGroup& group : groups_) place_of(group.worker, group.other) = -1;
+    groups_.clear();
+    for (const int32_t task : ready) {
+      int32_t& place = place_of(times_[task].worker, times_[task].other);
+      if (place < 0) {
+        place = static_cast<int32_t>(groups_.size());
+        groups_.push_back({times_[task].worker, times_[task].other, -1, -1, -1});
+      }
+      ReadyGroup& group = groups_[place];
+      if (chains_[task] <= group.chain) {
+        group.second = std::max(group.second, chains_[task]);
+        continue;
+      }
+      group.second = group.chain;
+      group.chain = chains_[task];
+      group.longest = task;
+    }
+  }
+
+  int32_t& place_of(int32_t worker, int32_t other) { return group_of_[worker * (workers_ + 1) + other + 1]; }
+
+  HandOut candidate(const Beginning& beginning, int32_t index, int32_t task) {
+    steps_ += 1 + workers_ + static_cast<int64_t>(groups_.size());
+    clocks_ = beginning.clocks;
+    const int64_t begin = clocks_.hand_out(times_[task]);
+    left_ = beginning.left;
+    change_left(task, -1, &left_);
     int64_t bound = std::max(beginning.bound, begin + chains_[task]);
     for (int32_t worker = 0; worker < workers_; ++worker) {
-      if (left[worker] == 0) bound = std::max(bound, clocks.free(worker));
-      if (left[worker] > 0) bound = std::max(bound, std::max(clocks.free(worker), clocks.free(kHost)) + left[worker]);
+      if (left_[worker] == 0) bound = std::max(bound, clocks_.free(worker));
+      if (left_[worker] > 0) {
+        bound = std::max(bound, std::max(clocks_.free(worker), clocks_.free(kHost)) + left_[worker]);
+      }
     }
-    for (const int32_t other : beginning.ready) {
-      if (other == task) continue;
-      const TaskTime& time = times_[other];
-      int64_t soonest = std::max(clocks.free(kHost), clocks.free(time.worker));
-      if (time.other >= 0) soonest = std::max(soonest, clocks.free(time.other));
-      bound = std::max(bound, soonest + chains_[other]);
+    for (const ReadyGroup& group : groups_) {
+      const int64_t chain = group.longest == task ? group.second : group.chain;
+      if (chain < 0) continue;
+      int64_t soonest = std::max(clocks_.free(kHost), clocks_.free(group.worker));
+      if (group.other >= 0) soonest = std::max(soonest, clocks_.free(group.other));
+      bound = std::max(bound, soonest + chain);
     }
     return {bound,
-            clocks.sum(),
+            clocks_.sum(),
             beginning.walk.after(task),
             std::max(beginning.peak, beginning.walk.during(task)),
             beginning.hash ^ hash_of(task),
@@ -144,17 +188,23 @@ class FastestSearch {
             task};
   }
 
-  /// The best of the candidates, as beginnings.
-  std::vector<Beginning> kept(const std::vector<Beginning>& beam, const std::vector<HandOut>& candidates) {
+  /// The best of the candidates, `width` at most, as beginnings.
+  std::vector<Beginning> kept(const std::vector<Beginning>& beam, int64_t width, std::vector<HandOut> candidates) {
     std::vector<Beginning> next;
     std::unordered_map<uint64_t, std::vector<size_t>> same;  // by the set of tasks
-    for (const HandOut& candidate : candidates) {
+    const auto is_worse = [](const HandOut& a, const HandOut& b) { return b < a; };
+    std::make_heap(candidates.begin(), candidates.end(), is_worse);
+    while (!candidates.empty()) {
+      const HandOut candidate = candidates.front();
+      std::pop_heap(candidates.begin(), candidates.end(), is_worse);
+      candidates.pop_back();
       WorkerClocks clocks = beam[candidate.beginning].clocks;
       clocks.hand_out(times_[candidate.task]);
       std::vector<size_t>& others = same[candidate.hash];
       const auto beats = [&](size_t other) { return next[other].clocks.are_never_later(clocks); };
+      steps_ += 1 + static_cast<int64_t>(others.size());
       if (std::any_of(others.begin(), others.end(), beats)) continue;
-      if (next.size() >= width_) {
+      if (static_cast<int64_t>(next.size()) >= width) {
         exhaustive_ = false;
         break;
       }
@@ -165,6 +215,7 @@ class FastestSearch {
   }
 
   Beginning follow(const Beginning& from, const HandOut& candidate) {
+    steps_ += stretch_.size();
     Beginning made = from;
     made.clocks.hand_out(times_[candidate.task]);
     change_left(candidate.task, -1, &made.left);
@@ -190,11 +241,16 @@ class FastestSearch {
 
   const std::vector<TaskTime>& times_;
   const int64_t most_bytes_;
-  const size_t width_;
+  const int64_t width_;
   const int32_t workers_;
   const std::vector<int64_t> chains_;
   const Stretch stretch_;
   std::vector<HandedOut> links_;
+  std::vector<ReadyGroup> groups_;  // of the beginning that is looked at
+  std::vector<int32_t> group_of_;   // by worker and other; -1: none
+  WorkerClocks clocks_;             // of the candidate that is looked at, as `left_`
+  std::vector<int64_t> left_;
+  int64_t steps_ = 0;
   bool exhaustive_ = true;
 };
 
@@ -202,7 +258,7 @@ class FastestSearch {
 
 std::optional<FastestOrder> fastest_order(const Problem& problem, const std::vector<TaskTime>& times,
                                           const FastestOptions& options, Deadline* deadline) {
-  if (problem.tasks == 0) return FastestOrder{{}, 0, 0, true};
+  if (problem.tasks == 0) return FastestOrder{{}, 0, 0, true, 0};
   return FastestSearch(problem, times, options).run(deadline);
 }
 

@@ -19,7 +19,7 @@ namespace berth::scheduling {
 struct FastestOptions {
   /// Orders in which more are alive while some task runs are not taken.
   int64_t most_bytes = INT64_MAX;
-  /// Beginnings that are kept after each task; fewer where there are many tasks.
+  /// Beginnings that are kept after each task; fewer where there are many tasks, or many that may come next.
   int32_t beam = 64;
 };
 
@@ -28,6 +28,7 @@ struct FastestOrder {
   int64_t nanoseconds = 0;
   int64_t peak = 0;         // bytes alive while one task runs, as Schedule::peak
   bool exhaustive = false;  // no order that was left out for the width of the beam can be faster
+  int64_t steps = 0;        // of the search: candidates, what each was held against, and tasks that were copied
 };
 
 /// Nothing where no order was found that keeps to `most_bytes`, and when the deadline passes. REQUIRES: check(problem) is

@@ -201,6 +201,30 @@ TEST(Fastest, SomethingIsFoundForGraphsOfThousands) {
   EXPECT_EQ(found->nanoseconds, 15'000);
 }
 
+// Tasks of which each may come next, on the host and two devices.
+Timed wide_graph(int32_t tasks) {
+  Timed timed;
+  timed.problem.tasks = tasks;
+  for (int32_t task = 0; task < tasks; ++task) {
+    timed.problem.buffers.push_back({64, task, {}, false});
+    timed.times.push_back({1 + task % 7, task % 3});
+  }
+  return timed;
+}
+
+TEST(Fastest, WideGraphsOfThousandsTakeStepsThatGrowWithTheSquareAtMost) {
+  constexpr int64_t kStepsOfAPair = 60;
+  for (const int64_t tasks : {200, 800, 2500}) {
+    SCOPED_TRACE(tasks);
+    const Timed timed = wide_graph(static_cast<int32_t>(tasks));
+    Deadline never;
+    const auto found = fastest_order(timed.problem, timed.times, {}, &never);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->nanoseconds, time_bounds(timed.problem, timed.times).least());
+    EXPECT_LT(found->steps, kStepsOfAPair * tasks * tasks + 5'000'000);
+  }
+}
+
 TEST(Fastest, TheDeadlineEndsTheSearch) {
   SplitMix64 dice(20);
   const Timed timed = random_graph(dice, 40, 3);
