@@ -96,6 +96,22 @@ Status Analysis::visit(const ir::Graph& graph) {
   return Done{};
 }
 
+void Analysis::read_in_use(NodeId id) {
+  const auto used = options_.in_use.find(id);
+  if (used == options_.in_use.end()) return;
+  for (const ValueId value : used->second) {
+    // A node that reads the same bytes must not compute into them.
+    const ValueHome& place = out_.aliases.homes[value];
+    bool reads = false;
+    for (const ir::Argument& argument : method_.node(id).args) {
+      ir::for_each_value(argument, [&](const ValueId& v) {
+        reads = reads || (place.home == Home::kBuffer && out_.aliases.homes[v].is(place.buffer));
+      });
+    }
+    read_at(value, reads ? step_ + 1 : step_);
+  }
+}
+
 Status Analysis::visit(NodeId id) {
   const Node& node = method_.node(id);
   out_.steps.nodes[id] = step_;
@@ -104,12 +120,14 @@ Status Analysis::visit(NodeId id) {
   for (const ir::Argument& argument : node.args) {
     ir::for_each_value(argument, [&](const ValueId& v) { read_at(v, step_); });
   }
-  if (const auto used = options_.in_use.find(id); used != options_.in_use.end()) {
-    for (const ValueId value : used->second) read_at(value, step_);
-  }
+  read_in_use(id);
   if (node.is(OpId::state_read) || node.is(OpId::state_write)) return visit_state(node, where);
   if (node.is(OpId::delegate)) return visit_delegate(id, where);
-  if (!node.regions.empty()) return visit_regions(id, where);
+  if (!node.regions.empty()) {
+    BERTH_TRY(visit_regions(id, where));
+    read_in_use(id);
+    return Done{};
+  }
   if (node.op->infer == nullptr) return fault(where, "this operator has no form in a program");
 
   const ViewReason reason = options_.alias ? view_reason(node) : ViewReason::kOff;

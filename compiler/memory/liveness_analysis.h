@@ -47,6 +47,9 @@ class Analysis {
 
   // Nodes (liveness.cc).
   Status visit(const ir::Graph& graph);
+  /// What is in use, beside what it reads, while a node of the body runs (MemoryOptions::in_use), at the step that is
+  /// looked at.
+  void read_in_use(ir::NodeId id);
   Status visit(ir::NodeId id);
   Status check_kept_state(const ir::Node& node, const std::string& where) const;
   Status visit_delegate(ir::NodeId id, const std::string& where);

@@ -30,11 +30,13 @@ class OverlapSearch {
       : module_(module),
         scratch_bytes_(scratch_bytes),
         options_(options),
+        time_(options.overlap.time),
         given_(least.scheduled(method)),
         problem_(schedule_problem(module, given_, least.model, options.in_place_set, CopyOrder::kFree)),
         least_bytes_(bytes_of(least)),
         best_(std::move(least)) {
-    for (const ir::NodeId id : given_.body.nodes) times_.push_back(options.overlap.time(given_, given_.node(id)));
+    for (const ir::NodeId id : given_.body.nodes) times_.push_back(time_(given_, given_.node(id)));
+    bounds_ = scheduling::time_bounds(problem_, without_holding(times_));
     order_.resize(times_.size());
     std::iota(order_.begin(), order_.end(), 0);
     options_.reorder = false;
@@ -49,7 +51,7 @@ class OverlapSearch {
     // At first what copies between devices read is kept until they are done; where memory does not allow it, the device
     // that has it waits.
     const std::vector<scheduling::TaskTime> held = times_;
-    for (scheduling::TaskTime& time : times_) time.holds_other = false;
+    times_ = without_holding(held);
     BERTH_ASSIGN_OR_RETURN(bool taken, take_fastest(before, allowed));
     if (!taken) {
       times_ = held;
@@ -59,17 +61,25 @@ class OverlapSearch {
   }
 
  private:
-  /// Takes the first order that takes less time than `before` and no more than the bytes that are allowed.
+  static std::vector<scheduling::TaskTime> without_holding(std::vector<scheduling::TaskTime> times) {
+    for (scheduling::TaskTime& time : times) time.holds_other = false;
+    return times;
+  }
+
+  /// Takes the first order that takes less time than `before` and no more than the bytes that are allowed. An order that
+  /// cannot be planned is not taken, as one that takes too many.
   Expected<bool> take_fastest(int64_t before, int64_t allowed) {
+    if (before <= scheduling::time_bounds(problem_, times_).least()) return false;
     scheduling::FastestOptions options;
     for (int tried = 0; tried < kMostOrders; ++tried) {
       const auto found = fastest(options);
       if (!found.has_value() || found->nanoseconds >= before) break;
       ir::Method other = reordered(found->tasks);
-      BERTH_ASSIGN_OR_RETURN(MethodPlan plan, planned(other, in_use(found->tasks)));
-      const int64_t bytes = bytes_of(plan);
+      auto plan = planned(other, in_use(found->tasks));
+      if (!plan.ok() && options_.watch != nullptr && options_.watch->ended()) return plan.error();
+      const int64_t bytes = plan.ok() ? bytes_of(*plan) : allowed + 1;
       if (bytes <= allowed) {
-        take(std::move(plan), std::move(other), found->tasks, bytes);
+        take(std::move(*plan), std::move(other), found->tasks, bytes);
         return true;
       }
       options.most_bytes = std::min(found->peak, options.most_bytes) - std::max<int64_t>(1, bytes - allowed);
@@ -87,12 +97,26 @@ class OverlapSearch {
       const ir::Node& node = given_.node(given_.body.nodes[tasks[i]]);
       for (size_t later = i + 1; later < tasks.size(); ++later) {
         const scheduling::TaskTime& time = times_[tasks[later]];
-        const bool there = time.worker == copy.other || time.other == copy.other;
-        if (!there || timeline.begin[tasks[later]] >= timeline.end[tasks[i]]) continue;
-        used[given_.body.nodes[tasks[later]]].push_back(std::get<ir::ValueId>(node.args[arg::device_copy::self]));
+        const ir::NodeId id = given_.body.nodes[tasks[later]];
+        if (timeline.begin[tasks[later]] >= timeline.end[tasks[i]]) continue;
+        if (time.worker != copy.other && time.other != copy.other && !uses(given_.node(id), copy.other)) continue;
+        used[id].push_back(std::get<ir::ValueId>(node.args[arg::device_copy::self]));
       }
     }
     return used;
+  }
+
+  /// Whether something in the branches or the loop of `node` runs on the worker.
+  bool uses(const ir::Node& node, int32_t worker) const {
+    if (node.is(ir::OpId::delegate)) return false;
+    for (const ir::Graph& region : node.regions) {
+      for (const ir::NodeId id : region.nodes) {
+        const ir::Node& inner = given_.node(id);
+        const scheduling::TaskTime time = time_(given_, inner);
+        if (time.worker == worker || time.other == worker || uses(inner, worker)) return true;
+      }
+    }
+    return false;
   }
 
   std::optional<scheduling::FastestOrder> fastest(const scheduling::FastestOptions& options) {
@@ -137,7 +161,7 @@ class OverlapSearch {
     std::vector<int32_t> in_turn(order_.size());
     std::iota(in_turn.begin(), in_turn.end(), 0);
     time.timeline = scheduling::timeline_of(time.times, in_turn);
-    time.bounds = scheduling::time_bounds(problem_, times_);
+    time.bounds = bounds_;
     time.least_memory = before;
     time.bytes = bytes_of(best_) - least_bytes_;
     best_.run_time = std::move(time);
@@ -148,11 +172,13 @@ class OverlapSearch {
   const ir::Module& module_;
   const IdVector<ir::NodeId, int64_t>& scratch_bytes_;
   MemoryOptions options_;
+  const NodeTime time_;
   const ir::Method given_;  // in the order of the least memory
   const scheduling::Problem problem_;
   const int64_t least_bytes_;
   MethodPlan best_;
   std::vector<scheduling::TaskTime> times_;  // of the nodes of `given_`
+  scheduling::TimeBounds bounds_;            // of all orders, also those in which the sources' devices go on
   std::vector<int32_t> order_;               // of them in `best_`
   PlanningCost cost_;
 };
