@@ -6,6 +6,7 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/placement/estimate_text.h"
+#include "compiler/placement/estimated_costs.h"
 #include "compiler/placement/operator_work.h"
 
 namespace berth {
@@ -95,6 +96,10 @@ scheduling::TaskTime NodeTimes::copy(const ir::Method& method, const ir::Node& n
   const double in = to.is_cpu() ? 0 : placement::seconds_of(costs(to).to_device, bytes);
   if (from.is_cpu()) return {nanoseconds_of(in), worker_of(to), -1, true};
   if (to.is_cpu()) return {nanoseconds_of(out), worker_of(from), -1, true};
+  const std::string& target = costs(to).target;
+  if (placement::copies_through_host(target.substr(0, target.find(':')))) {
+    return {nanoseconds_of(out + in), worker_of(to), worker_of(from), true};
+  }
   return {nanoseconds_of(std::max(out, in)), worker_of(to), worker_of(from)};
 }
 

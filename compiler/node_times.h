@@ -3,7 +3,7 @@
 //
 //   a delegate's call    on its device, while the host goes on; on the host if that is its device
 //   a copy from or to the host's memory   on the device, and the host waits for it
-//   a copy between devices   on both, and the host goes on
+//   a copy between devices   on both, and the host goes on, unless it goes through its memory (estimated_costs.h)
 //   all else             on the host
 #pragma once
 

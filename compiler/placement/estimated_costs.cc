@@ -1,4 +1,6 @@
 // The costs of targets that were not measured: figures of the order of magnitude of a machine of today.
+#include "compiler/placement/estimated_costs.h"
+
 #include "compiler/placement/device_costs.h"
 
 namespace berth::placement {
@@ -13,10 +15,11 @@ constexpr double kSizes[] = {1e5, 1e7, 1e9};
 
 struct Figures {
   const char* kind;
-  double call;    // microseconds
-  double launch;  // microseconds
-  double copy;    // microseconds, each way
-  double copied;  // 10^9 bytes a second
+  double call;        // microseconds
+  double launch;      // microseconds
+  double copy;        // microseconds, each way
+  double copied;      // 10^9 bytes a second
+  bool through_host;  // what goes from one device to another; the host waits then
   Rates product;
   Rates convolution;
   Rates depthwise;
@@ -28,11 +31,11 @@ struct Figures {
 // A GPU is one of the middle: small work leaves most of it idle, and what a launch, a call and a copy take is a matter of
 // the driver more than of the card.
 constexpr Figures kFigures[] = {
-    {"portable", 0, 0.1, 0, 1, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
-    {"cpu", 0.3, 0.1, 0, 1, {60, 100, 100}, {60, 100, 100}, {40, 30, 20}, {100, 30, 12}, {15, 10, 8}},
-    {"sim", 5, 0.2, 1, 5, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
-    {"cuda", 15, 3, 10, 12, {50, 1500, 8000}, {30, 1000, 6000}, {20, 400, 800}, {50, 400, 600}, {20, 200, 400}},
-    {"vulkan", 60, 5, 20, 8, {20, 500, 1500}, {15, 300, 1000}, {10, 150, 300}, {30, 150, 250}, {10, 80, 150}},
+    {"portable", 0, 0.1, 0, 1, false, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
+    {"cpu", 0.3, 0.1, 0, 1, false, {60, 100, 100}, {60, 100, 100}, {40, 30, 20}, {100, 30, 12}, {15, 10, 8}},
+    {"sim", 5, 0.2, 1, 5, false, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
+    {"cuda", 15, 3, 10, 12, false, {50, 1500, 8000}, {30, 1000, 6000}, {20, 400, 800}, {50, 400, 600}, {20, 200, 400}},
+    {"vulkan", 60, 5, 20, 8, true, {20, 500, 1500}, {15, 300, 1000}, {10, 150, 300}, {30, 150, 250}, {10, 80, 150}},
 };
 
 std::vector<RateAt> rates_of(const Rates& rates) {
@@ -68,6 +71,13 @@ const DeviceCosts* estimated_costs(std::string_view kind) {
     if (costs.target == kind) return &costs;
   }
   return nullptr;
+}
+
+bool copies_through_host(std::string_view kind) {
+  for (const Figures& figures : kFigures) {
+    if (figures.kind == kind) return figures.through_host;
+  }
+  return false;
 }
 
 }  // namespace berth::placement
