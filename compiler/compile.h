@@ -146,10 +146,10 @@ struct CompileOptions {
   bool alias = true;
   /// Whether the schedule may differ from the model's order, to reduce memory.
   bool reorder = true;
-  /// How much memory it may cost that devices work at the same time, beyond the least: bytes, "64K", or a part of the
-  /// arenas, "25%". The nodes are in the order that is estimated to take the least time with that (`costs`,
-  /// compiler/memory/plan_overlap.h). Empty: the least memory. InvalidArgument with banks, without `reorder`, and with
-  /// other planners than the best.
+  /// How much memory it may cost that devices work at the same time, beyond the least of the delegates as they are cut:
+  /// bytes, "64K", or a part of the arenas, "25%". The order is the fastest by the estimate (`costs`, plan_overlap.h);
+  /// above 0, delegates are cut where devices meet. Empty: the least memory. InvalidArgument with banks, without
+  /// `reorder`, and with other planners than the best.
   std::string overlap;
   /// Whether operators may be fused, such as norms into convolutions.
   bool fusion = true;

@@ -312,8 +312,10 @@ void add_compile(CLI::App& app, Session& session) {
   add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
   add_method_option(
       *sub, "--overlap", texts.overlap, "BYTES|N%",
-      "run the nodes in an order in which devices work at the same time, by the costs as for --by-cost; it "
-      "may take so many bytes of memory more than the least, 64K, or such a part of them, 25%; 0: none");
+      "run the nodes in an order in which devices work at the same time, by the costs as for --by-cost. 0 changes the "
+      "order and spends no memory; 64K or 25% cuts delegates where devices meet, too, and may take so many bytes, or "
+      "such "
+      "a part, more than the least memory of the delegates as they are cut then");
   sub->add_option("--external-constants", command->options.external_constants,
                   "FILE.ptd, or GLOB=FILE.ptd: constants whose name matches lie in this data file instead of the "
                   "program; later ones win")

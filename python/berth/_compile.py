@@ -129,7 +129,8 @@ def compile(
     planner            "naive", "greedy" or "best" (the default)
     alignment          bytes that values on the host start at multiples of, a power of two from 16
     overlap            "25%", "64K", "0": an order in which devices work at the same time, by the costs as for by_cost, for
-                       at most so much more memory
+                       at most so much more memory than the least of the delegates as they are cut; "0" spends none, and
+                       above it delegates are cut where devices meet
     in_place, alias, reorder, fusion
                        False: no result in the place of an input; no views, slices and parts that share bytes; the
                        model's own order; no fused operators
