@@ -43,8 +43,8 @@ constexpr char kBranch[] = R"(
 
 TaskTime time_of(const ir::Method& method, const ir::Node& node) {
   static const std::map<std::string, TaskTime> kTimes = {
-      {"a", {10, 1}},   {"b", {1000, 2, 1}}, {"e", {1000, 1}}, {"f", {10, 2}},
-      {"r", {20}},      {"c", {20, 1}},      {"d", {20, 1}},   {"g", {10, 1}},
+      {"a", {10, 1}}, {"b", {1000, 2, 1}}, {"e", {1000, 1}}, {"f", {10, 2}},
+      {"r", {20}},    {"c", {20, 1}},      {"d", {20, 1}},   {"g", {10, 1}},
   };
   return kTimes.at(method.value(node.results[0]).name);
 }
