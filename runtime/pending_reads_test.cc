@@ -103,11 +103,15 @@ TEST_F(PendingReadsTest, WithTooManyTheOldestIsWaitedFor) {
   EXPECT_EQ(log(), "0 waits for 2; ");
 }
 
-TEST_F(PendingReadsTest, FailuresOfStreamsAreTold) {
+TEST_F(PendingReadsTest, AFailureOfAStreamIsToldAndTheCopyStillWaitedFor) {
   ASSERT_EQ(pending_.add(first_, second_, bytes_, 16), Error::kOk);
   allocator_.fails = Error::kInternal;
   EXPECT_EQ(pending_.before_write(device(0), bytes_, 16), Error::kInternal);
   EXPECT_EQ(pending_.add(first_, second_, bytes_, 16), Error::kInternal);
+  allocator_.fails = Error::kOk;
+  log();
+  EXPECT_EQ(pending_.settle(), Error::kOk);
+  EXPECT_EQ(log(), "0 waits for 1; ");
   EXPECT_TRUE(pending_.empty());
 }
 
