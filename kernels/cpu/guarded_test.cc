@@ -140,13 +140,13 @@ class Cases {
     const int32_t width = size(), value_width = truth() ? width : size();
     const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
     const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
-    // Scores reach 30, and their rounding is one of their exponentials; values reach 4.
+    // Scores as models have them: of large ones the rounding alone is more than is allowed of their exponentials.
     compare("berth::grouped_attention.out",
             {numbers({batch, heads, queries, width}), cache(type, {batch, groups, keys, width}),
              cache(type, {batch, groups, keys, value_width}),
              truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})),
-             limits(queries, -1, keys + 3), limits(queries, -4, keys), 0.1 * whole(1, 9), truth()},
-            {testing::f32({batch, heads, queries, value_width})}, 4);
+             limits(queries, -1, keys + 3), limits(queries, -4, keys), 0.3 * whole(1, 9) / std::sqrt(width), truth()},
+            {testing::f32({batch, heads, queries, value_width})}, 1);
   }
 
   void chain() {
