@@ -17,6 +17,9 @@ using ir::ValueList;
 
 namespace linear = arg::quantized_linear_out;
 
+// Where softmax and all that reshapes have what they read.
+constexpr size_t kInput = arg::softmax_out::self;
+
 // Floats of all scores; fewer fit a second-level cache as they are.
 constexpr int64_t kLeastBytes = 256 * 1024;
 // Of a model's attention; more would be a program of too many small steps.
@@ -55,7 +58,7 @@ class HeadSplitter {
         return std::nullopt;
       }
       value = node->op->is_reshape() || node->is(OpId::softmax_out)
-                  ? value_argument(*node, 0)
+                  ? value_argument(*node, kInput)
                   : std::get<ValueList>(node->args[arg::fused_elementwise_out::inputs])[0];
     }
     std::reverse(found.nodes.begin(), found.nodes.end());
@@ -120,13 +123,13 @@ Expected<ValueId> one_head(Context& context, ir::Builder& build, const Attention
       auto& inputs = std::get<ValueList>(args[arg::fused_elementwise_out::inputs]);
       inputs[0] = own.at(inputs[0]);
     } else {
-      args[0] = own.at(value_argument(node, 0));
+      args[kInput] = own.at(value_argument(node, kInput));
     }
     if (node.op->is_reshape()) {
       DimList shape = context.type(result).shape;
       shape[shape.size() - 3] = Dim(1);
       op = OpId::view_copy_out;
-      args = {args[0], shape};
+      args = {args[kInput], shape};
     }
     BERTH_ASSIGN_OR_RETURN(made, build.one(op, std::move(args), node.source));
     own[result] = made;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <string>
 
@@ -84,10 +85,15 @@ inline void expect_same_as_portable(const std::string& name, const std::vector<t
   }
 }
 
-/// A seed for a test's random numbers, printed when the test fails: SCOPED_TRACE(seed.text()).
+/// A seed for a test's random numbers, printed when the test fails: SCOPED_TRACE(seed.text()). BERTH_SEED gives it.
 struct Seed {
-  unsigned value = std::random_device()();
-  std::string text() const { return "seed " + std::to_string(value); }
+  static unsigned given_or_new() {
+    const char* given = std::getenv("BERTH_SEED");
+    return given == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  }
+
+  unsigned value = given_or_new();
+  std::string text() const { return "repeat with BERTH_SEED=" + std::to_string(value); }
 };
 
 }  // namespace berth::cpu

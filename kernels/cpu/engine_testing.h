@@ -12,6 +12,7 @@
 #include "format/activation_names.h"
 #include "kernels/cpu/compare_testing.h"
 #include "kernels/cpu/conv.h"
+#include "kernels/cpu/conv_engine.h"
 #include "kernels/cpu/conv_testing.h"
 
 namespace berth::cpu {
@@ -19,6 +20,21 @@ namespace berth::cpu {
 inline const char* any_activation(std::mt19937& random) {
   return kActivationNames[std::uniform_int_distribution<size_t>(0, std::size(kActivationNames) - 1)(random)];
 }
+
+/// Our own engines are preferred while a test runs. A seed is said where a test fails that draws with it.
+class EngineTest : public ::testing::Test {
+ protected:
+  EngineTest() { set_preferred_engine(Prefer::kTiles); }
+  ~EngineTest() override { set_preferred_engine(Prefer::kFaster); }
+
+  /// A number from `low` to `high`.
+  int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+  bool truth() { return whole(0, 1) == 0; }
+
+  const Seed seed_;
+  const ::testing::ScopedTrace trace_{__FILE__, __LINE__, seed_.text()};
+  std::mt19937 random_{seed_.value};
+};
 
 /// Sizes as tensors have them.
 inline std::vector<int32_t> narrow(std::initializer_list<int64_t> sizes) { return {sizes.begin(), sizes.end()}; }

@@ -13,6 +13,8 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
+using FirstConv = EngineTest;
+
 struct Shape {
   int64_t batch, depth, columns, in[2], kernel[2], stride[2], padding[2];
 };
@@ -43,9 +45,8 @@ void expect_same(const Shape& s, const char* activation, bool bias, bool planes,
 }
 
 // Large enough for several tiles a row, and for threads to share.
-TEST(FirstConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
+TEST_F(FirstConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  set_preferred_engine(Prefer::kTiles);
   const Shape shapes[] = {
       {1, 1, 64, {49, 10}, {10, 4}, {2, 2}, {5, 1}}, {1, 3, 32, {60, 61}, {3, 3}, {2, 2}, {1, 1}},
       {1, 3, 16, {64, 64}, {3, 3}, {1, 1}, {1, 1}},  {1, 3, 64, {56, 56}, {7, 7}, {2, 2}, {3, 3}},
@@ -61,18 +62,10 @@ TEST(FirstConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
       if (::testing::Test::HasFatalFailure()) break;
     }
   }
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // Windows and strides of all sizes, padding wider than the image, columns that fill no register.
-TEST(FirstConv, EveryWindowMatchesThePortableKernels) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  std::mt19937 random(seed.value);
-  const auto whole = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  };
-  set_preferred_engine(Prefer::kTiles);
+TEST_F(FirstConv, EveryWindowMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 150 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
@@ -84,10 +77,9 @@ TEST(FirstConv, EveryWindowMatchesThePortableKernels) {
       s.in[i] = std::max(whole(1, i == 0 ? 9 : 80), s.kernel[i] - 2 * s.padding[i]);
     }
     const bool special = whole(0, 3) == 0;
-    expect_same(s, any_activation(random), whole(0, 1) == 0, whole(0, 1) == 0, special, random, &runs);
+    expect_same(s, any_activation(random_), truth(), truth(), special, random_, &runs);
   }
   EXPECT_GT(runs, 100);
-  set_preferred_engine(Prefer::kFaster);
 }
 
 }  // namespace

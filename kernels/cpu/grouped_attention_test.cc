@@ -163,9 +163,13 @@ void check(const Case& c, unsigned seed) {
     mask = Arg(Array(c.mask_dtype, c.mask, p.mask));
   }
   const Array out = f32({c.batch, c.heads, c.queries, c.value_size});
-  std::vector<Arg> args = {query, key, value, mask, limits_of(c.last), limits_of(c.before), p.scale, c.guarded, out};
   const std::vector<double> wanted = rows_of(p);
-  const auto run = [&](auto kernel, TempBytesFunction temp, const std::string& what) {
+  struct Caches {
+    Array key, value;
+  };
+  const auto run = [&](auto kernel, TempBytesFunction temp, const Caches& caches, const std::string& what) {
+    std::vector<Arg> args = {query,   caches.key, caches.value, mask, limits_of(c.last), limits_of(c.before),
+                             p.scale, c.guarded,  out};
     out.set(std::vector<double>(out.values().size(), 99));
     std::vector<EValue*> values;
     for (Arg& arg : args) values.push_back(arg.value());
@@ -175,15 +179,13 @@ void check(const Case& c, unsigned seed) {
     EXPECT_TRUE(out.intact());
     expect_rows(out.values(), wanted, text_of(c, seed) + what);
   };
-  run(portable::grouped_attention_out, untyped<portable::grouped_attention_temp_bytes>, ", portable");
+  const Caches heads = {key, value}, rows = {rows_of_heads(key), rows_of_heads(value)};
+  run(portable::grouped_attention_out, untyped<portable::grouped_attention_temp_bytes>, heads, ", portable");
+  run(portable::grouped_attention_rows_out, untyped<portable::grouped_attention_rows_temp_bytes>, rows,
+      ", portable, rows");
   for_each_simd_target([&](const char* target) {
-    run(grouped_attention_out, untyped<grouped_attention_temp_bytes>, std::string(", ") + target);
-  });
-  args[1] = rows_of_heads(key);
-  args[2] = rows_of_heads(value);
-  run(portable::grouped_attention_rows_out, untyped<portable::grouped_attention_rows_temp_bytes>, ", portable, rows");
-  for_each_simd_target([&](const char* target) {
-    run(grouped_attention_rows_out, untyped<grouped_attention_rows_temp_bytes>, std::string(", rows, ") + target);
+    run(grouped_attention_out, untyped<grouped_attention_temp_bytes>, heads, std::string(", ") + target);
+    run(grouped_attention_rows_out, untyped<grouped_attention_rows_temp_bytes>, rows, std::string(", rows, ") + target);
   });
 }
 

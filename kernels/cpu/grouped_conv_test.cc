@@ -14,6 +14,8 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
+using GroupedConv = EngineTest;
+
 struct Shape {
   int64_t batch, groups, in[2], kernel[2], stride[2], padding[2], dilation[2];
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
@@ -66,9 +68,8 @@ int expect_same(const Shape& s, const char* activation, bool bias, bool residual
 }
 
 // Large enough for several strips and tiles, and for threads to share.
-TEST(GroupedConv, DepthwiseLayersOfWellKnownNetworksMatchThePortableKernels) {
+TEST_F(GroupedConv, DepthwiseLayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  set_preferred_engine(Prefer::kTiles);
   const Shape shapes[] = {
       {1, 64, {25, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   {1, 32, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
       {1, 96, {28, 28}, {5, 5}, {2, 2}, {2, 2}, {1, 1}},  {1, 58, {28, 28}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
@@ -82,19 +83,11 @@ TEST(GroupedConv, DepthwiseLayersOfWellKnownNetworksMatchThePortableKernels) {
     expect_same(s, "hard_swish", false, true, false, random);
     if (::testing::Test::HasFatalFailure()) break;
   }
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // Windows of all sizes, strides and gaps; padding wider than the image; images of one row; channels that fill no
 // register.
-TEST(GroupedConv, EveryDepthwiseWindowMatchesThePortableKernels) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  std::mt19937 random(seed.value);
-  const auto whole = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  };
-  set_preferred_engine(Prefer::kTiles);
+TEST_F(GroupedConv, EveryDepthwiseWindowMatchesThePortableKernels) {
   for (int turn = 0; turn < 300 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
     Shape s = {whole(1, 2), whole(2, 40), {}, {}, {}, {}, {}};
@@ -110,16 +103,14 @@ TEST(GroupedConv, EveryDepthwiseWindowMatchesThePortableKernels) {
       s.in[i] = std::max(s.in[i], reach - 2 * s.padding[i]);
     }
     const bool special = whole(0, 3) == 0;
-    expect_same(s, any_activation(random), whole(0, 1) == 0, whole(0, 1) == 0, special, random);
+    expect_same(s, any_activation(random_), truth(), truth(), special, random_);
   }
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // A layer each of ResNeXt, RegNet, and networks that widen each channel; of several groups in a register, of one that
 // fills it, and of a last register that they do not fill.
-TEST(GroupedConv, GroupsOfWellKnownNetworksMatchThePortableKernels) {
+TEST_F(GroupedConv, GroupsOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(2);
-  set_preferred_engine(Prefer::kTiles);
   const Shape shapes[] = {
       {1, 32, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 4, 4},
       {1, 32, {28, 28}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 8, 8},
@@ -139,11 +130,10 @@ TEST(GroupedConv, GroupsOfWellKnownNetworksMatchThePortableKernels) {
     EXPECT_GT(expect_same(s, "silu", true, true, false, random), 0);
     if (::testing::Test::HasFatalFailure()) break;
   }
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // oneDNN, opened for groups alone, took more time and memory than all else that a RegNet does at its first run.
-TEST(GroupedConv, GroupsOfManyPixelsOpenNoOtherLibrary) {
+TEST_F(GroupedConv, GroupsOfManyPixelsOpenNoOtherLibrary) {
   ConvSpec spec;
   spec.groups = 32;
   spec.in_channels = spec.out_channels = 128;
@@ -161,14 +151,7 @@ TEST(GroupedConv, GroupsOfManyPixelsOpenNoOtherLibrary) {
 }
 
 // Groups of all widths, of which some are for tiles on some instruction sets.
-TEST(GroupedConv, EveryGroupMatchesThePortableKernels) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  std::mt19937 random(seed.value);
-  const auto whole = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  };
-  set_preferred_engine(Prefer::kTiles);
+TEST_F(GroupedConv, EveryGroupMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 150 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
@@ -182,21 +165,13 @@ TEST(GroupedConv, EveryGroupMatchesThePortableKernels) {
       s.in[i] = std::max(whole(1, 24), (s.kernel[i] - 1) * s.dilation[i] + 1 - 2 * s.padding[i]);
     }
     const bool special = whole(0, 3) == 0;
-    runs += expect_same(s, any_activation(random), whole(0, 1) == 0, whole(0, 1) == 0, special, random);
+    runs += expect_same(s, any_activation(random_), truth(), truth(), special, random_);
   }
   EXPECT_GT(runs, 150);
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // What padding holds, times infinity, is NaN at every border, or at none: not at the left and the right alone.
-TEST(GroupedConv, AnInfiniteWeightIsTheSameAtEveryBorder) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  std::mt19937 random(seed.value);
-  const auto whole = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  };
-  set_preferred_engine(Prefer::kTiles);
+TEST_F(GroupedConv, AnInfiniteWeightIsTheSameAtEveryBorder) {
   int runs = 0;
   for (int turn = 0; turn < 60 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
@@ -209,10 +184,9 @@ TEST(GroupedConv, AnInfiniteWeightIsTheSameAtEveryBorder) {
       s.padding[i] = whole(0, 3);
       s.in[i] = whole(5, 16);
     }
-    runs += expect_same(s, "none", true, false, false, random, true);
+    runs += expect_same(s, "none", true, false, false, random_, true);
   }
   EXPECT_GT(runs, 60);
-  set_preferred_engine(Prefer::kFaster);
 }
 
 }  // namespace

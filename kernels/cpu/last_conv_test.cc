@@ -15,6 +15,8 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
+using LastConv = EngineTest;
+
 struct Shape {
   int64_t batch, depth, columns, in[2], kernel[2], stride[2], padding[2], dilation[2];
 };
@@ -48,9 +50,8 @@ void expect_same(const Shape& s, const char* activation, bool bias, bool residua
 }
 
 // Large enough for several strips a row, several bands, and threads to share.
-TEST(LastConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
+TEST_F(LastConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  set_preferred_engine(Prefer::kTiles);
   const Shape shapes[] = {
       {1, 16, 1, {40, 70}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   // a mask
       {1, 8, 3, {33, 130}, {9, 9}, {1, 1}, {4, 4}, {1, 1}},   // three colours
@@ -67,18 +68,10 @@ TEST(LastConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
     EXPECT_GT(runs, 0);
     if (::testing::Test::HasFatalFailure()) break;
   }
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // Windows, strides and gaps of all sizes, padding wider than the image.
-TEST(LastConv, EveryWindowMatchesThePortableKernels) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  std::mt19937 random(seed.value);
-  const auto whole = [&](int64_t low, int64_t high) {
-    return std::uniform_int_distribution<int64_t>(low, high)(random);
-  };
-  set_preferred_engine(Prefer::kTiles);
+TEST_F(LastConv, EveryWindowMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 200 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
@@ -92,14 +85,13 @@ TEST(LastConv, EveryWindowMatchesThePortableKernels) {
     }
     // What padding holds, times infinity, is NaN at every border.
     const bool special = whole(0, 3) == 0, odd_weight = whole(0, 7) == 0;
-    expect_same(s, any_activation(random), whole(0, 1) == 0, whole(0, 1) == 0, special, random, &runs, odd_weight);
+    expect_same(s, any_activation(random_), truth(), truth(), special, random_, &runs, odd_weight);
   }
   EXPECT_GT(runs, 100);
-  set_preferred_engine(Prefer::kFaster);
 }
 
 // Sizes as a hostile file may have them, whose products do not fit 64 bits.
-TEST(LastConv, WindowsThatCannotBeCountedAreRefused) {
+TEST_F(LastConv, WindowsThatCannotBeCountedAreRefused) {
   ConvSpec spec;
   for (const int64_t depth : {int64_t{1} << 26, int64_t{23726566}, int64_t{1} << 28}) {
     for (const int64_t apart : {int64_t{1} << 15, int64_t{1} << 16}) {

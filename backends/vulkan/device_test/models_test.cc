@@ -28,6 +28,26 @@ std::vector<uint8_t> compiled(ir::Module module, const std::string& target, cons
   return program.ok() ? std::move(program).value() : std::vector<uint8_t>();
 }
 
+ir::Module parsed(const std::string& text) {
+  auto module = ir::parse(text);
+  EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().text());
+  return std::move(module).value();
+}
+
+// Numbers that repeat after 97 elements, from `least` on and 1 / `parts` apart.
+tool::Array numbers_of(DType type, std::vector<int64_t> shape, int parts, float least) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  std::vector<float> numbers(count);
+  for (int64_t i = 0; i < count; ++i) numbers[i] = static_cast<float>(i * 29 % 97) / static_cast<float>(parts) + least;
+  tool::Array array;
+  array.dtype = type;
+  array.shape = std::move(shape);
+  array.bytes.resize(count * element_size(type));
+  portable::convert_elements(DType::kF32, numbers.data(), type, array.bytes.data(), count);
+  return array;
+}
+
 vulkan::VulkanOptions validated(bool for_cards) {
   vulkan::VulkanOptions options;
   options.validation = true;
@@ -180,9 +200,7 @@ TEST_F(VulkanRun, ModelsOfWholeNumbersRunOnTheDevice) {
     std::string weight = "dense<[";
     for (int i = 0; i < 42; ++i) weight += (i == 0 ? "" : ", ") + std::to_string((i * 37 % 64 - 32) / 32.0);
     text.replace(text.find("WEIGHT"), 6, weight + "]>");
-    auto parsed = ir::parse(text);
-    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
-    return std::move(parsed).value();
+    return parsed(text);
   };
   tool::Array input;
   input.dtype = DType::kI64;
@@ -224,22 +242,10 @@ TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
     own.replace(own.find("WEIGHT"), 6, weight + "]>");
     for (size_t at = own.find("TYPE"); at != std::string::npos; at = own.find("TYPE"))
       own.replace(at, 4, to_string(type));
-    tool::Array input;
-    input.dtype = type;
-    input.shape = {2, 6, 9, 7};
-    std::vector<float> numbers(2 * 6 * 9 * 7);
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 29 % 97) / 64 - 0.75f;
-    input.bytes.resize(2 * numbers.size());
-    portable::convert_elements(DType::kF32, numbers.data(), type, input.bytes.data(),
-                               static_cast<int64_t>(numbers.size()));
-    const auto module = [&] {
-      auto parsed = ir::parse(own);
-      EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
-      return std::move(parsed).value();
-    };
-    const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
+    const tool::Array input = numbers_of(type, {2, 6, 9, 7}, 64, -0.75f);
+    const tool::Array expected = run(compiled(parsed(own), "portable", "f32"), input, false);
     EXPECT_EQ(dispatches_, 0u);
-    const tool::Array found = run(compiled(module(), "vulkan:0", "f32"), input);
+    const tool::Array found = run(compiled(parsed(own), "vulkan:0", "f32"), input);
     EXPECT_GE(dispatches_, 6u);
     expect_close(found, expected, 0, type == DType::kF16 ? 2e-3f : 1.6e-2f);
   }
@@ -247,33 +253,23 @@ TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
 
 // Numbers that are rounded to bytes on their way are so in one kernel, which writes no bytes that are read by no other.
 TEST_F(VulkanRun, RoundingToBytesIsAStepOfAChain) {
-  const auto module = [] {
-    auto parsed = ir::parse(R"(
-      method forward(%x: f32[3,40]) {
-        %d: f32[3,40] = aten::div.Scalar(%x, 0.05)
-        %r: f32[3,40] = aten::round(%d)
-        %a: f32[3,40] = aten::add.Scalar(%r, 3, 1)
-        %c: f32[3,40] = aten::clamp(%a, -128, 127)
-        %q: i8[3,40] = dim_order_ops::_to_dim_order_copy(%c, false, none, i8)
-        %f: f32[3,40] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
-        %z: f32[3,40] = aten::sub.Scalar(%f, 3, 1)
-        %m: f32[3,40] = aten::mul.Scalar(%z, 0.05)
-        %y: f32[3,40] = aten::relu(%m)
-        return %y
-      }
-    )");
-    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
-    return std::move(parsed).value();
-  };
-  tool::Array input;
-  input.dtype = DType::kF32;
-  input.shape = {3, 40};
-  std::vector<float> numbers(120);
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 29 % 97) / 6 - 7.5f;
-  input.bytes.resize(4 * numbers.size());
-  std::memcpy(input.bytes.data(), numbers.data(), input.bytes.size());
-  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
-  const tool::Array found = run(compiled(module(), "vulkan:0", "f32"), input);
+  const std::string text = R"(
+    method forward(%x: f32[3,40]) {
+      %d: f32[3,40] = aten::div.Scalar(%x, 0.05)
+      %r: f32[3,40] = aten::round(%d)
+      %a: f32[3,40] = aten::add.Scalar(%r, 3, 1)
+      %c: f32[3,40] = aten::clamp(%a, -128, 127)
+      %q: i8[3,40] = dim_order_ops::_to_dim_order_copy(%c, false, none, i8)
+      %f: f32[3,40] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+      %z: f32[3,40] = aten::sub.Scalar(%f, 3, 1)
+      %m: f32[3,40] = aten::mul.Scalar(%z, 0.05)
+      %y: f32[3,40] = aten::relu(%m)
+      return %y
+    }
+  )";
+  const tool::Array input = numbers_of(DType::kF32, {3, 40}, 6, -7.5f);
+  const tool::Array expected = run(compiled(parsed(text), "portable", "f32"), input, false);
+  const tool::Array found = run(compiled(parsed(text), "vulkan:0", "f32"), input);
   EXPECT_EQ(dispatches_, 1u);
   expect_close(found, expected, 0, 1e-6f);
 }
@@ -282,29 +278,19 @@ TEST_F(VulkanRun, RoundingToBytesIsAStepOfAChain) {
 TEST_F(VulkanRun, LargeWeightsOfBytesAreWidenedOnTheDevice) {
   std::string weight = "dense<[";
   for (int i = 0; i < 640 * 512; ++i) weight += (i == 0 ? "" : ", ") + std::to_string(i * 37 % 255 - 127);
-  const auto module = [&] {
-    auto parsed = ir::parse("const @w: i8[640,512] = " + weight + R"(]>
-      method forward(%x: f32[2,640]) {
-        %b: i8[640,512] = const @w
-        %f: f32[640,512] = dim_order_ops::_to_dim_order_copy(%b, false, none, f32)
-        %m: f32[640,512] = aten::mul.Scalar(%f, 0.01)
-        %y: f32[2,512] = aten::mm(%x, %m)
-        return %y
-      }
-    )");
-    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().text());
-    return std::move(parsed).value();
-  };
-  tool::Array input;
-  input.dtype = DType::kF32;
-  input.shape = {2, 640};
-  std::vector<float> numbers(1280);
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 29 % 97) / 64 - 0.75f;
-  input.bytes.resize(4 * numbers.size());
-  std::memcpy(input.bytes.data(), numbers.data(), input.bytes.size());
-  const std::vector<uint8_t> program = compiled(module(), "vulkan:0", "f32");
+  const std::string text = "const @w: i8[640,512] = " + weight + R"(]>
+    method forward(%x: f32[2,640]) {
+      %b: i8[640,512] = const @w
+      %f: f32[640,512] = dim_order_ops::_to_dim_order_copy(%b, false, none, f32)
+      %m: f32[640,512] = aten::mul.Scalar(%f, 0.01)
+      %y: f32[2,512] = aten::mm(%x, %m)
+      return %y
+    }
+  )";
+  const tool::Array input = numbers_of(DType::kF32, {2, 640}, 64, -0.75f);
+  const std::vector<uint8_t> program = compiled(parsed(text), "vulkan:0", "f32");
   EXPECT_LT(program.size(), size_t{500000}) << "the weight has been folded";
-  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
+  const tool::Array expected = run(compiled(parsed(text), "portable", "f32"), input, false);
   expect_close(run(program, input), expected, 1e-4f, 1e-5f);
 }
 
