@@ -4,22 +4,9 @@
 #include <cstring>
 
 #include "kernels/cpu/narrow_linear_digits_run.h"
+#include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
-#if defined(__GNUC__) && !defined(__clang__)
-// The headers of g++ 12 make undefined registers of variables that are not set.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#if defined(__clang__)
-#define BERTH_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define BERTH_UNROLL _Pragma("GCC unroll 4")
-#endif
-#define BERTH_AVX2 [[gnu::target("avx2,fma")]]
-#define BERTH_AVX2_INLINE BERTH_AVX2 [[gnu::always_inline]] inline
 
 namespace berth::cpu {
 namespace {

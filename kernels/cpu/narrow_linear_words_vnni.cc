@@ -3,22 +3,9 @@
 
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/narrow_linear_words_run.h"
+#include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
-#if defined(__GNUC__) && !defined(__clang__)
-// The headers of g++ 12 make undefined registers of variables that are not set.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#if defined(__clang__)
-#define BERTH_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define BERTH_UNROLL _Pragma("GCC unroll 8")
-#endif
-#define BERTH_VNNI_INLINE BERTH_VNNI [[gnu::always_inline]] inline
-#define BERTH_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]]
 
 namespace berth::cpu {
 namespace {
