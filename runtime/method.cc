@@ -313,9 +313,10 @@ Error Method::execute() {
 
 // Also after an error: the caller may free its memory now, so no device may still use it.
 Error Method::finish(Error error) {
+  data_->running = false;
+  data_->position = 0;
   const Error late = internal::synchronize(*data_);
   data_->pending.clear();
-  reset_execution();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
   char place[96];
@@ -341,10 +342,11 @@ Error Method::step_quietly() {
 void Method::set_observer(InstructionObserver* observer) { data_->observer = observer; }
 
 void Method::reset_execution() {
+  // What the caller writes now, such as a state, must not be read by work of the run that ends, nor may a fault of that
+  // work be the next run's. Where it cannot be waited for, begin() tries again.
+  if (data_->running && internal::synchronize(*data_) == Error::kOk) data_->pending.clear();
   data_->running = false;
   data_->position = 0;
-  // What the caller writes now, such as a state, must not be read by a copy of the run before; begin() tries again.
-  static_cast<void>(data_->pending.settle());
 }
 
 EValue Method::get_output(size_t index) const {

@@ -134,7 +134,7 @@ class Method {
   /// Sets the observer of each instruction, including those within delegates (runtime/observer.h); null for none. It
   /// must live until it is replaced or the Method is destroyed.
   void set_observer(InstructionObserver* observer);
-  /// Ends a run that step() started.
+  /// Ends a run that step() started, once devices have done what it has given them.
   void reset_execution();
 
   /// Output `index` of the last run; None when the index is out of range. A tensor's elements are in an arena (or in
