@@ -84,27 +84,28 @@ class Loaded {
   std::optional<Result<HostMethod>> host_;
 };
 
-// What sim:1 copies from sim:0 is overwritten there by products that follow, one after the other, with the host between.
-constexpr char kChain[] = R"(
-const @w: f32[64,64] = splat<0.013>
+// What sim:1 copies from sim:0 is overwritten there by what follows, in so many rounds with the host between.
+std::string chain(int rounds) {
+  std::string text = R"(const @w0: f32[64,64] = splat<0.013>
+const @w1: f32[64,64] = splat<0.014>
 method forward(%x: f32[64,64]) {
-  %w: f32[64,64] = const @w
-  %a: f32[64,64] = aten::mm(%x, %w) "0"
-  %z: f32[64,64] = aten::mm(%a, %w) "1"
-  %ra: f32[1,64] = aten::slice_copy.Tensor(%a, 0, 0, 1, 1) "host"
-  %ma: f32[64,64] = aten::mm(%a, %w) "0"
-  %b: f32[64,64] = aten::add.Tensor(%ma, %ra, 1) "0"
-  %rb: f32[1,64] = aten::slice_copy.Tensor(%b, 0, 0, 1, 1) "host"
-  %mb: f32[64,64] = aten::mm(%b, %w) "0"
-  %c: f32[64,64] = aten::add.Tensor(%mb, %rb, 1) "0"
-  %rc: f32[1,64] = aten::slice_copy.Tensor(%c, 0, 0, 1, 1) "host"
-  %mc: f32[64,64] = aten::mm(%c, %w) "0"
-  %d: f32[64,64] = aten::add.Tensor(%mc, %rc, 1) "0"
-  return %d, %z
-})";
+  %w0: f32[64,64] = const @w0
+  %w1: f32[64,64] = const @w1
+  %y0: f32[64,64] = aten::mm(%x, %w0) "0"
+  %z: f32[64,64] = aten::mm(%y0, %w1) "1"
+)";
+  for (int i = 0; i < rounds; ++i) {
+    const std::string n = std::to_string(i);
+    text += "  %r" + n + ": f32[1,64] = aten::slice_copy.Tensor(%y" + n + ", 0, 0, 1, 1) \"host\"\n";
+    text += "  %h" + n + ": f32[1,64] = aten::relu(%r" + n + ") \"host\"\n";
+    text += "  %m" + n + ": f32[64,64] = aten::mm(%y" + n + ", %w0) \"0\"\n";
+    text += "  %y" + std::to_string(i + 1) + ": f32[64,64] = aten::add.Tensor(%m" + n + ", %h" + n + ", 1) \"0\"\n";
+  }
+  return text + "  return %y" + std::to_string(rounds) + ", %z\n}\n";
+}
 
 TEST(CopiesUnderWay, ABackendThatSaysNothingMayWriteAllItsArguments) {
-  const std::vector<uint8_t> bytes = compiled(kChain);
+  const std::vector<uint8_t> bytes = compiled(chain(4));
   const std::vector<float> values(64 * 64, 0.5F);
   for (const bool silent : {false, true}) {
     SCOPED_TRACE(silent);
@@ -115,17 +116,20 @@ TEST(CopiesUnderWay, ABackendThatSaysNothingMayWriteAllItsArguments) {
   }
 }
 
-// The state is on sim:0, and sim:1 copies what is written to it.
+// The state is on sim:0, and sim:1 copies what is written to it there.
 constexpr char kState[] = R"(
 state @s: f32[64,64] = splat<1.0>
 const @w: f32[64,64] = splat<0.01>
 method forward(%x: f32[64,64]) {
   %w: f32[64,64] = const @w
   %s: f32[64,64] = berth::state_read() @s
-  %n: f32[64,64] = aten::add.Tensor(%s, %x, 1) "0"
+  %q: f32[64,64] = aten::tanh(%s) "0"
+  %r: f32[64,64] = aten::relu(%q) "host"
+  %h: f32[64,64] = aten::add.Tensor(%r, %x, 1) "host"
+  %n: f32[64,64] = aten::mm(%h, %w) "0"
+  %a: f32[64,64] = aten::mm(%n, %w) "1"
   berth::state_write(%n) @s
-  %z: f32[64,64] = aten::mm(%n, %w) "1"
-  return %z
+  return %a
 })";
 
 TEST(CopiesUnderWay, ARunThatIsEndedMidwayLeavesItsStatesFree) {
