@@ -3,6 +3,9 @@
 #include "compiler/fuse/narrow_weights.h"
 
 #include "compiler/fuse/fuse_testing.h"
+#ifdef BERTH_HIGHWAY
+#include "kernels/cpu/matrix_products.h"
+#endif
 
 namespace berth::fuse {
 namespace {
@@ -198,11 +201,13 @@ TEST(NarrowWeights, ProductsOfNarrowTensorsNeedNoCastsThere) {
 
 // Where Winograd's kernels of f32 are faster, the weight is narrow in the file all the same.
 TEST(NarrowWeights, WhatIsFasterInF32HasAWeightOfF16) {
+  cpu::forbid_matrices(true);
   const Fused one = narrowed(with_constants({{"w", {32, 32, 3, 3}}}, "%x: f32[1,32,28,28]", R"(
     %y: f32[1,32,28,28] = aten::convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
     return %y
   )"),
                              DType::kBF16);
+  cpu::forbid_matrices(false);
   EXPECT_TRUE(one.says("f16: fewer-products"));
   EXPECT_NE(one.text.find(": f16[32,32,3,3]"), std::string::npos) << one.text;
 }

@@ -195,6 +195,8 @@ bool prefers_fewer_products(const ConvSpec& spec, int threads) {
   if (last_conv_kind(wide, threads) != nullptr) return true;
   const auto kind = worthwhile_winograd_kind(wide, threads);
   if (kind == nullptr) return false;
+  // Products of matrices are sixteen times as many in a cycle.
+  if (matrix_functions().tiles.lanes > 0) return false;
   // Pairs halve the products; tiles of 2x2 save a little more, but what they read is 3.5 times as large, and transforms
   // take the rest. Tiles of 4x4 take two thirds of the time of pairs (docs/precision.md).
   return !has_bf16_products() || kind->make()->weight().derived == Derived::kWinograd4;

@@ -32,7 +32,8 @@ class Prepared {
     PrepareContext context(threads > 1 ? &pool_ : nullptr, nullptr,
                            {reinterpret_cast<const bool*>(constant.data()), constant.size()});
     const size_t temp = kernel_.temp_bytes(span(), threads);
-    memory_.resize(temp + 64);
+    // What a kernel reads before it writes it is not a number.
+    memory_.assign(temp + 64, 0xff);
     temp_ = {memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64) % 64, temp};
     error_ = kernel_.prepare(context, span(), &state_);
     if (context.message() != nullptr) message_ = context.message();

@@ -77,7 +77,8 @@ enum class Narrowing {
   kNarrow,         // worth it
   kNoEngine,       // there is not a fast kernel for it
   kDepthwise,      // its weight is small, and its time goes into other things than products
-  kFewChannels,    // the first convolution of images: little weight, and its input is what everything stands on
+  kFewChannels,    // the first convolution of images: little weight, and its input is what everything stands on; where
+                   // matrices are multiplied (matrix_products.h), it is worth it all the same
   kFewerProducts,  // Winograd's way with fewer products of f32 is faster
 };
 Narrowing narrowing_of(const ConvToPack& conv, const std::string& isa);

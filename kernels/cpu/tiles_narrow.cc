@@ -18,6 +18,12 @@ constexpr int64_t kPixels = 48;
 // Pairs of the depth of a panel that stay in a second-level cache while strips come by; and how many strips are worth it.
 constexpr int64_t kNearDepth = 1024;
 constexpr int64_t kManyStrips = 6;
+// Matrices: columns of a panel, the fewest pixels that they are worth, and those that a thread takes at a time.
+constexpr int64_t kMatrixColumns = 32;
+constexpr int64_t kFewPixels = 4;
+constexpr int64_t kMatrixPixels = 128;
+// As many cycles as sums wait for a product of matrices, which takes one for each row.
+constexpr int64_t kMatrixWait = 52;
 
 // A convolution of pairs, and where its input lies before it is one of pairs.
 struct PairJob {
@@ -25,14 +31,23 @@ struct PairJob {
   int64_t depth = 1;  // in elements
   // Of products: the pixel of the result at [y, x] reads that of the input at [y * stride, x * stride].
   bool product = false;
-  int64_t in[2] = {1, 1}, stride[2] = {1, 1};
+  bool matrix = false;  // the rounded input of a window has its padding in memory
+  int64_t in[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0};
 
   void set_sizes(const ConvSpec& spec) {
     tiles.batch = spec.batch;
     for (int i = 0; i < 2; ++i) {
       in[i] = spec.in[i];
-      tiles.in[i] = product ? spec.out[i] : spec.in[i];
       tiles.out[i] = spec.out[i];
+    }
+  }
+  void set_matrix(bool is) {
+    matrix = is;
+    const bool padded = matrix && !product;
+    for (int i = 0; i < 2; ++i) {
+      const int64_t seen = (tiles.out[i] - 1) * tiles.stride[i] + (tiles.kernel[i] - 1) * tiles.dilation[i] + 1;
+      tiles.in[i] = product ? tiles.out[i] : padded ? seen : in[i];
+      tiles.padding[i] = padded || product ? 0 : padding[i];
     }
   }
 
@@ -76,9 +91,12 @@ bool takes_blocks(const PairJob& job) {
   return job.product && work_of(t) >= kSerialWork && weight < job.in_pixels() * job.pixel_pairs();
 }
 
-int64_t block_of(const PairJob& job) {
+// Strips that are taken at a time: of matrices more, because they read a weight in less time.
+int64_t block_of(const PairJob& job, int threads) {
   const int64_t strips = job.tiles.strips();
-  return std::clamp<int64_t>(kPixels * strips / job.tiles.pixels(), 1, strips);
+  if (!job.matrix) return std::clamp<int64_t>(kPixels * strips / job.tiles.pixels(), 1, strips);
+  const int64_t most = kMatrixPixels / job.tiles.strip_height;
+  return std::clamp<int64_t>(strips / (4 * threads), 1, std::max<int64_t>(most, 1));
 }
 
 // How the rounded input lies in temporary memory: whole, or a block of strips for each slot.
@@ -89,11 +107,12 @@ struct Rounded {
 
   Rounded(const PairJob& job, int threads) {
     floats = whole(job);
-    if (takes_blocks(job)) set_block(job, threads, block_of(job));
+    if (takes_blocks(job)) set_block(job, threads, block_of(job, threads));
   }
   /// In no more than `most` floats, which are enough for more pixels. False if they are not.
   bool fit(const PairJob& job, int threads, int64_t most) {
-    if (all() > most) set_block(job, threads, slots == 0 ? block_of(job) : block);
+    if (!job.product) return all() <= most;
+    if (all() > most) set_block(job, threads, slots == 0 ? block_of(job, threads) : block);
     while (all() > most && block > 1) set_block(job, threads, block / 2);
     return all() <= most;
   }
@@ -109,6 +128,53 @@ struct Rounded {
   }
 };
 
+// The functions for a number of pixels, and how they cut a job.
+class Cutter {
+ public:
+  int64_t lanes() const { return pairs_.tiles.lanes; }
+  const PairFunctions& functions(const PairJob& job) const { return job.matrix ? matrices_ : pairs_; }
+  bool prefers_matrices(const TileJob& job) const {
+    return matrices_.tiles.lanes > 0 && job.batch * job.out[0] * job.out[1] >= kFewPixels;
+  }
+
+  /// Panels, and with them the order of the weight. REQUIRES: job->set_matrix() was called.
+  void cut_panels(bool open, PairJob* job) const {
+    TileJob& t = job->tiles;
+    if (matrices_.tiles.lanes == 0) {
+      open ? cut_open_into_tiles(pairs_.tiles, &t) : cut_into_tiles(pairs_.tiles, &t);
+    } else {
+      // The same for all numbers of pixels: methods that take one and many share a weight.
+      t.panel_columns = t.columns > kMatrixColumns / 2 ? kMatrixColumns : kMatrixColumns / 2;
+      t.panels = ceil_div(t.columns, t.panel_columns);
+      cut_strips(job);
+    }
+    set_strides(&t);
+  }
+  /// The same where the panels stay as they are.
+  void cut_strips(PairJob* job) const {
+    job->matrix ? cut_for_matrices(&job->tiles) : cut_panels_into_tiles(pairs_.tiles, &job->tiles);
+    set_strides(&job->tiles);
+  }
+
+ private:
+  void cut_for_matrices(TileJob* job) const {
+    if (job->is_plain()) return cut_into_strips(matrices_.tiles, TileShape::kPlain, job);
+    cut_into_strips(matrices_.tiles, TileShape::kRow, job);
+    if (job->stride[0] != 1 || job->stride[1] != 1) return;
+    TileJob mixed = *job;
+    mixed.shape = TileShape::kMixed;
+    mixed.rows = job->batch;
+    mixed.row_pixels = (job->out[0] - 1) * job->in[1] + job->out[1];
+    mixed.strips_per_row = ceil_div(mixed.row_pixels, kMatrixColumns);
+    mixed.strip_height = ceil_div(mixed.row_pixels, mixed.strips_per_row);
+    mixed.tall_strips = mixed.row_pixels - (mixed.strip_height - 1) * mixed.strips_per_row;
+    if (time_of(mixed) < time_of(*job)) *job = mixed;
+  }
+  static int64_t time_of(const TileJob& job) { return job.strips() * std::max(2 * job.strip_height, kMatrixWait); }
+
+  PairFunctions pairs_ = pair_functions(), matrices_ = matrix_functions();
+};
+
 bool takes(const ConvSpec& spec) {
   const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
   return spec.transposed == 0 && !depthwise && spec.channels_last();
@@ -116,15 +182,15 @@ bool takes(const ConvSpec& spec) {
 
 class PairEngine final : public PackedEngine {
  public:
-  PairEngine(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, const Rounded& rounded,
-             int threads)
+  PairEngine(const PairJob& job, const Cutter& cutter, const WeightLayout& layout, const Rounded& rounded, int threads)
       : PackedEngine(layout),
         job_(job),
-        functions_(functions),
+        cutter_(cutter),
+        functions_(cutter.functions(job)),
         rounded_(rounded),
         most_(rounded.all()),
         threads_(threads),
-        zeros_(std::max(job.tiles.kernel[1] * job.tiles.depth, 2 * functions.tiles.lanes)) {
+        zeros_(std::max(job.tiles.kernel[1] * job.tiles.depth, 2 * functions_.tiles.lanes)) {
     job_.tiles.zeros = zeros_.data();
     job_.tiles.look_ahead = rounded.slots == 0;
   }
@@ -139,7 +205,7 @@ class PairEngine final : public PackedEngine {
   }
   bool resize(const LinearSpec& spec) override {
     PairJob job = job_;
-    job.tiles.in[1] = job.tiles.out[1] = spec.rows;
+    job.in[1] = job.tiles.out[1] = spec.rows;
     return cut_again(job);
   }
 
@@ -183,14 +249,19 @@ class PairEngine final : public PackedEngine {
   }
 
  private:
-  // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before.
+  // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before. Padding in memory
+  // may be too much of it.
   bool cut_again(PairJob& job) {
-    cut_panels_into_tiles(functions_.tiles, &job.tiles);
-    set_strides(&job.tiles);
+    return (cutter_.prefers_matrices(job.tiles) && cut_again(job, true)) || cut_again(job, false);
+  }
+  bool cut_again(PairJob& job, bool matrix) {
+    job.set_matrix(matrix);
+    cutter_.cut_strips(&job);
     Rounded rounded(job, threads_);
     if (!rounded.fit(job, threads_, most_)) return false;
     job.tiles.look_ahead = rounded.slots == 0;
     job_ = job;
+    functions_ = cutter_.functions(job);
     rounded_ = rounded;
     return true;
   }
@@ -203,8 +274,9 @@ class PairEngine final : public PackedEngine {
     cut_into_strips(functions_.tiles, TileShape::kPlain, &job);
     return job;
   }
-  static int64_t row_block(const TileJob& job) {
-    return std::clamp<int64_t>(kPixels * job.strips() / job.pixels(), 1, job.strips());
+  int64_t row_block(const TileJob& job) const {
+    const int64_t pixels = job_.matrix ? kMatrixPixels : kPixels;
+    return std::clamp<int64_t>(pixels * job.strips() / job.pixels(), 1, job.strips());
   }
 
   // `count` pixels from the input's pixel `begin` on as pairs.
@@ -214,9 +286,37 @@ class PairEngine final : public PackedEngine {
   void round_run(const float* from, int64_t count, float* to) const {
     const int64_t groups = job_.tiles.groups;
     if (job_.depth % 2 == 0) return functions_.narrow(from, count * groups * job_.depth, to);
-    for (int64_t i = 0; i < count * groups; ++i) {
-      functions_.narrow(from + i * job_.depth, job_.depth, to + i * job_.tiles.depth);
+    functions_.narrow_pixels(from, count * groups, job_.depth, to);
+  }
+
+  // Lines [begin, end) of the input of a window with its padding.
+  void round_lines(int64_t begin, int64_t end, float* memory) const {
+    const TileJob& t = job_.tiles;
+    const int64_t pairs = job_.pixel_pairs();
+    const int64_t left = std::min(job_.padding[1], t.in[1]);
+    const int64_t seen = std::clamp<int64_t>(t.in[1] - left, 0, job_.in[1]);
+    for (int64_t line = begin; line < end; ++line) {
+      float* to = memory + line * t.in[1] * pairs;
+      const int64_t image = line / t.in[0], y = line % t.in[0] - job_.padding[0];
+      if (y < 0 || y >= job_.in[0]) {
+        std::fill_n(to, t.in[1] * pairs, 0.0f);
+        continue;
+      }
+      std::fill_n(to, left * pairs, 0.0f);
+      round_run((image * job_.in[0] + y) * job_.in[1], seen, to + left * pairs);
+      std::fill_n(to + (left + seen) * pairs, (t.in[1] - left - seen) * pairs, 0.0f);
     }
+  }
+
+  void round_whole(KernelContext& context, float* memory) const {
+    const TileJob& t = job_.tiles;
+    if (job_.matrix && !job_.product) {
+      return context.parallel_for(t.batch * t.in[0], portable::grain_of(t.in[1] * job_.pixel_pairs()),
+                                  [&](int64_t begin, int64_t end) { round_lines(begin, end, memory); });
+    }
+    context.parallel_for(job_.in_pixels(), portable::grain_of(job_.pixel_pairs()), [&](int64_t begin, int64_t end) {
+      round_pixels(begin, end, memory + begin * job_.pixel_pairs());
+    });
   }
 
   // What pixels [begin, end) of the result of a product read, or these pixels of the input.
@@ -253,15 +353,12 @@ class PairEngine final : public PackedEngine {
   void run_whole(KernelContext& context, float* memory) {
     TileJob& job = job_.tiles;
     job.input = memory;
-    const int64_t pixels = job_.in_pixels();
-    context.parallel_for(pixels, portable::grain_of(job_.pixel_pairs()), [&](int64_t begin, int64_t end) {
-      round_pixels(begin, end, memory + begin * job_.pixel_pairs());
-    });
+    round_whole(context, memory);
     const int64_t strips = job.strips();
     const int64_t panels = job.groups * job.panels;
     // Where there is more weight than input, one panel with all strips; else some strips with all panels.
-    const bool all_weights = panels * job.weight_panel < pixels * job_.pixel_pairs();
-    const int64_t block = all_weights ? block_of(job_) : strips;
+    const bool all_weights = panels * job.weight_panel < job_.in_pixels() * job_.pixel_pairs();
+    const int64_t block = all_weights ? block_of(job_, threads_) : strips;
     const int64_t items = panels * strips;
     context.parallel_for(items, work_of(job) < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
       while (begin < end) {
@@ -278,7 +375,7 @@ class PairEngine final : public PackedEngine {
 
   // A deep panel in parts, each with all strips before the next.
   void run_strips(const TileJob& job, int64_t panel, int64_t begin, int64_t end) const {
-    if (!job_.product || job.groups > 1 || job.depth <= kNearDepth || end - begin < kManyStrips) {
+    if (job_.matrix || !job_.product || job.groups > 1 || job.depth <= kNearDepth || end - begin < kManyStrips) {
       return functions_.tiles.run(job, panel, begin, end);
     }
     for (int64_t k = 0; k < job.depth; k += kNearDepth) {
@@ -301,6 +398,7 @@ class PairEngine final : public PackedEngine {
   }
 
   PairJob job_;
+  Cutter cutter_;
   PairFunctions functions_;
   Rounded rounded_;
   int64_t most_;  // floats of temporary memory
@@ -311,28 +409,28 @@ class PairEngine final : public PackedEngine {
 
 class PairKind final : public EngineKind {
  public:
-  PairKind(const PairJob& job, const PairFunctions& functions, const WeightLayout& layout, int threads)
-      : job_(job), functions_(functions), layout_(layout), rounded_(job, threads), threads_(threads) {}
+  PairKind(const PairJob& job, const Cutter& cutter, const WeightLayout& layout, int threads)
+      : job_(job), cutter_(cutter), layout_(layout), rounded_(job, threads), threads_(threads) {}
   size_t temp_bytes() const override { return rounded_.bytes() + portable::kTempPadding; }
   std::unique_ptr<Engine> make() const override {
-    return std::make_unique<PairEngine>(job_, functions_, layout_, rounded_, threads_);
+    return std::make_unique<PairEngine>(job_, cutter_, layout_, rounded_, threads_);
   }
 
  private:
   PairJob job_;
-  PairFunctions functions_;
+  Cutter cutter_;
   WeightLayout layout_;
   Rounded rounded_;
   int threads_;
 };
 
 std::unique_ptr<EngineKind> pair_kind(PairJob& job, bool open, int64_t column_from, int64_t depth_from, int threads) {
-  const PairFunctions functions = pair_functions();
-  if (functions.tiles.lanes == 0) return nullptr;
+  const Cutter cutter;
+  if (cutter.lanes() == 0) return nullptr;
   job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
-  open ? cut_open_into_tiles(functions.tiles, &job.tiles) : cut_into_tiles(functions.tiles, &job.tiles);
-  set_strides(&job.tiles);
-  return std::make_unique<PairKind>(job, functions, pair_layout(job, column_from, depth_from), threads);
+  job.set_matrix(cutter.prefers_matrices(job.tiles));
+  cutter.cut_panels(open, &job);
+  return std::make_unique<PairKind>(job, cutter, pair_layout(job, column_from, depth_from), threads);
 }
 
 }  // namespace
@@ -343,7 +441,9 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
   job.tiles = tile_job(spec);
   job.depth = job.tiles.depth;
   job.product = job.tiles.taps() == 1 && spec.padding[0] == 0 && spec.padding[1] == 0;
-  for (int i = 0; i < 2 && job.product; ++i) {
+  for (int i = 0; i < 2; ++i) {
+    job.padding[i] = spec.padding[i];
+    if (!job.product) continue;
     job.stride[i] = spec.stride[i];
     job.tiles.stride[i] = 1;
   }
@@ -356,6 +456,7 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) 
   job.tiles = tile_job(spec);
   job.depth = spec.depth;
   job.product = true;
+  job.in[1] = spec.rows;
   return pair_kind(job, spec.open != 0, 1, spec.columns, threads);
 }
 

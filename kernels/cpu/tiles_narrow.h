@@ -4,7 +4,9 @@
 // instruction that multiplies pairs wants them (vdpbf16ps); an odd depth is filled up with zeros. What the weight is
 // multiplied with is rounded to bf16 first, to the nearest and ties to even, in temporary memory: the pixels that a
 // thread takes at a time where each is seen once, else the whole input. Without that instruction both are widened in
-// registers, and the results differ in the order of summation alone; with it, denormal numbers count as zeros.
+// registers, and the results differ in the order of summation alone; with it, denormal numbers count as zeros. Where the
+// processor multiplies matrices, tiles of a few pixels and more are made of such products: panels have 32 columns then, of
+// which the other functions take the calls of fewer pixels, and the padding of a window is part of the rounded input.
 //
 // f16: weights are widened in registers, activations and products are f32. Matrix products alone; the weight of a
 // convolution is widened when it is loaded (conv_choice.cc).
@@ -21,10 +23,15 @@ struct PairFunctions {
   TileFunctions tiles;
   /// Rounds `count` floats and stores them as pairs in ceil(count / 2) floats, the last filled up with zero.
   void (*narrow)(const float* from, int64_t count, float* pairs);
+  /// The same for each of `pixels` pixels of `depth` floats. REQUIRES: depth is odd.
+  void (*narrow_pixels)(const float* from, int64_t pixels, int64_t depth, float* pairs);
 };
 
-/// The best functions for this processor; of no lanes below AVX2.
+/// The best functions for this processor that multiply registers; of no lanes below AVX2.
 PairFunctions pair_functions();
+/// Those that multiply matrices (tiles_matrix-inl.h, which says what they ask of a job); of no lanes where the processor
+/// does not.
+PairFunctions matrix_functions();
 /// Those with weights of f16, for TileShape::kPlain alone; of no lanes below AVX2.
 TileFunctions half_functions();
 

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "kernels/cpu/matrix_products.h"
 #include "kernels/cpu/tiles_narrow.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -9,6 +10,10 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/tiles_body-inl.h"
+
+#if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
+#include "kernels/cpu/tiles_matrix-inl.h"
+#endif
 
 // Below AVX2 the portable kernels are enough: each of these tiles is code. These processors widen f16 themselves, too;
 // what Highway does elsewhere knows no infinities.
@@ -70,6 +75,31 @@ HWY_INLINE void store_rounded(FloatVector x, uint16_t* to) {
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(hn::IfThenElse(number, rounded, quiet)))), d16, to);
 }
 
+// Pixels of an odd depth that is less than a register's lanes: as many as fit into one are moved apart and rounded at
+// once. The pixels behind the last whole register are left to the caller; returns how many were done.
+template <typename Store>
+HWY_INLINE int64_t narrow_small_pixels(const float* from, int64_t pixels, int64_t depth, uint16_t* to, Store store) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di;
+  const int64_t width = depth + 1, taken = kLanes / width;
+  HWY_ALIGN int32_t lane_of[kLanes];
+  HWY_ALIGN float kept[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) {
+    const bool is_element = i < taken * width && i % width < depth;
+    lane_of[i] = static_cast<int32_t>(is_element ? i / width * depth + i % width : 0);
+    kept[i] = is_element ? 1.0f : 0.0f;
+  }
+  const auto lanes = hn::SetTableIndices(d, lane_of);
+  const auto elements = hn::RebindMask(d, hn::Ne(hn::BitCast(di, hn::Load(d, kept)), hn::Zero(di)));
+  int64_t i = 0;
+  // Whole registers are read and written.
+  for (; (i + taken) * depth + kLanes <= pixels * depth && (i + taken) * width + kLanes <= pixels * width; i += taken) {
+    const FloatVector apart = hn::TableLookupLanes(hn::LoadU(d, from + i * depth), lanes);
+    store(hn::IfThenElseZero(elements, apart), to + i * width);
+  }
+  return i;
+}
+
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
 
 // The instructions of AVX512_BF16 by their names, so that nothing else is compiled for them: functions() asks the
@@ -113,6 +143,15 @@ void narrow_at_once(const float* from, int64_t count, float* pairs) {
   fill_up(count, to);
 }
 
+void narrow_pixels_at_once(const float* from, int64_t pixels, int64_t depth, float* pairs) {
+  int64_t done = 0;
+  if (depth < kLanes) {
+    done = narrow_small_pixels(from, pixels, depth, reinterpret_cast<uint16_t*>(pairs), store_rounded_at_once);
+  }
+  const int64_t width = (depth + 1) / 2;
+  for (; done < pixels; ++done) narrow_at_once(from + done * depth, depth, pairs + done * width);
+}
+
 #endif
 
 void narrow(const float* from, int64_t count, float* pairs) {
@@ -126,6 +165,15 @@ void narrow(const float* from, int64_t count, float* pairs) {
     std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
   }
   fill_up(count, to);
+}
+
+void narrow_pixels(const float* from, int64_t pixels, int64_t depth, float* pairs) {
+  int64_t done = 0;
+  if (depth < kLanes) {
+    done = narrow_small_pixels(from, pixels, depth, reinterpret_cast<uint16_t*>(pairs), store_rounded);
+  }
+  const int64_t width = (depth + 1) / 2;
+  for (; done < pixels; ++done) narrow(from + done * depth, depth, pairs + done * width);
 }
 
 // Weights of f16.
@@ -151,13 +199,23 @@ struct HalfWeights {
 PairFunctions pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products()) {
-    PairFunctions f = {functions_of<Pairs>(), narrow_at_once};
+    PairFunctions f = {functions_of<Pairs>(), narrow_at_once, narrow_pixels_at_once};
     // It takes six cycles where a product of floats takes four.
     f.tiles.under_way = 12;
     return f;
   }
 #endif
-  return {functions_of<WidenedPairs>(), narrow};
+  return {functions_of<WidenedPairs>(), narrow, narrow_pixels};
+}
+
+PairFunctions matrix_pairs() {
+#if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
+  if (has_bf16_products() && has_bf16_matrices()) {
+    TileFunctions tiles = {kLanes, 2, {0, kMatrixTile, kMatrixTile}, kMatrixTile, kMatrixTile, run_matrix_panel};
+    return {tiles, narrow_at_once, narrow_pixels_at_once};
+  }
+#endif
+  return {};
 }
 
 TileFunctions halves() { return functions_of<HalfWeights>(); }
@@ -165,6 +223,7 @@ TileFunctions halves() { return functions_of<HalfWeights>(); }
 #else
 
 PairFunctions pairs() { return {}; }
+PairFunctions matrix_pairs() { return {}; }
 TileFunctions halves() { return {}; }
 
 #endif
@@ -180,9 +239,11 @@ HWY_AFTER_NAMESPACE();
 namespace berth::cpu {
 
 HWY_EXPORT(pairs);
+HWY_EXPORT(matrix_pairs);
 HWY_EXPORT(halves);
 
 PairFunctions pair_functions() { return HWY_DYNAMIC_DISPATCH(pairs)(); }
+PairFunctions matrix_functions() { return HWY_DYNAMIC_DISPATCH(matrix_pairs)(); }
 TileFunctions half_functions() { return HWY_DYNAMIC_DISPATCH(halves)(); }
 
 static std::atomic<bool> products_forbidden{false};

@@ -1,5 +1,5 @@
 // Products of narrow weights. The fears: a pair whose other half is not zero, a pixel that another thread has not rounded
-// yet, a weight that is read as another, numbers that are rounded otherwise than the portable kernel does.
+// yet, padding that is computed with or stored, a weight that is read as another, numbers that are rounded otherwise than the portable kernel does.
 
 #include "kernels/cpu/tiles_narrow.h"
 
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "kernels/cpu/engine_testing.h"
+#include "kernels/cpu/matrix_products.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/portable/convert.h"
 
@@ -31,9 +32,14 @@ Array as_type(const Array& wide, DType type) {
   return result;
 }
 
-// With the instruction that multiplies pairs, where the processor has it, and without.
+// With the instructions that multiply matrices and pairs, where the processor has them, and without.
 template <typename F>
 void with_and_without_products(F&& f) {
+  if (matrix_functions().tiles.lanes > 0) {
+    SCOPED_TRACE("matrices are multiplied");
+    f();
+  }
+  forbid_matrices(true);
   for (const bool forbidden : {false, true}) {
     if (!forbidden && !has_bf16_products()) continue;
     SCOPED_TRACE(forbidden ? "pairs are widened" : "pairs are multiplied");
@@ -41,6 +47,7 @@ void with_and_without_products(F&& f) {
     f();
   }
   forbid_bf16_products(false);
+  forbid_matrices(false);
 }
 
 struct Call {
@@ -231,6 +238,62 @@ TEST_P(TilesNarrow, DenormalNumbersAreThemselvesOrZero) {
   with_and_without_products([&] {
     check(linear_call(Array(DType::kF32, {1, 8}, x), Array(GetParam(), {8, 1}, w)), 1e-37);
   });
+}
+
+// Small images are computed along rows as wide as their padded input: what lies beyond the result must not be stored, and
+// a tile's last row not be read from the next image.
+TEST(TilesNarrowMatrices, SmallImagesOfManyChannelsArePortable) {
+  with_and_without_products([] {
+    for (const int32_t size : {1, 2, 3, 5, 7, 9, 14, 15, 31}) {
+      for (const int64_t kernel : {2, 3, 5}) {
+        const Seed seed;
+        SCOPED_TRACE(seed.text() + ", " + std::to_string(size) + " pixels, " + std::to_string(kernel) + " taps");
+        std::mt19937 random(seed.value);
+        const int64_t padding = kernel / 2;
+        const auto out = static_cast<int32_t>(size + 2 * padding - kernel + 1);
+        const auto depth = static_cast<int32_t>(whole(random, 30, 100)),
+                   columns = static_cast<int32_t>(whole(random, 1, 70));
+        const std::vector<uint8_t> last = {0, 2, 3, 1};
+        const auto taps = static_cast<int32_t>(kernel);
+        const std::vector<int64_t> ones = {1, 1}, none = {0, 0};
+        check({testing::kConv,
+               untyped<portable::fused_conv_out>,
+               {random_array(random, {2, depth, size, size}, last),
+                as_type(random_array(random, {columns, depth, taps, taps}), DType::kBF16),
+                random_array(random, {columns}), random_array(random, {2, columns, out, out}, last), ones,
+                std::vector<int64_t>{padding, padding}, ones, false, none, int64_t{1}, any_activation(random), -0.5,
+                0.5, ""},
+               Array(DType::kF32, {2, columns, out, out}, {}, last),
+               "bf16 tiles"},
+              1e-3);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    }
+  });
+}
+
+// Each pixel of an odd depth is filled up with a zero: where several are rounded at once, and in the last of them.
+TEST(TilesNarrowRounding, PixelsOfOddDepthsKeepTheirElements) {
+  const PairFunctions functions = pair_functions();
+  if (functions.tiles.lanes == 0) GTEST_SKIP() << "this processor rounds nothing";
+  for (const int64_t depth : {1, 3, 5, 7, 9, 11, 13, 15, 17, 31}) {
+    for (const int64_t pixels : {1, 2, 5, 16, 40}) {
+      SCOPED_TRACE(std::to_string(pixels) + " pixels of " + std::to_string(depth));
+      std::vector<float> from(pixels * depth);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i % 127 + 1);
+      const int64_t width = depth + 1;
+      std::vector<uint16_t> to(pixels * width + 1, 0xbeef);
+      functions.narrow_pixels(from.data(), pixels, depth, reinterpret_cast<float*>(to.data()));
+      for (int64_t i = 0; i < pixels * width; ++i) {
+        const float expected = i % width == depth ? 0 : from[i / width * depth + i % width];
+        const uint32_t bits = static_cast<uint32_t>(to[i]) << 16;
+        float found = 0;
+        std::memcpy(&found, &bits, sizeof found);
+        ASSERT_EQ(found, expected) << "element " << i;
+      }
+      EXPECT_EQ(to.back(), 0xbeef);
+    }
+  }
 }
 
 // What the compiler packs is used where the file has it, and unpacked again by another instruction set.
