@@ -18,6 +18,12 @@ template <typename T>
   return !__builtin_mul_overflow(a, b, out);
 }
 
+/// Whether `value`, which may be negative, is an index into `count` things.
+template <typename T>
+constexpr bool is_index(T value, size_t count) {
+  return value >= 0 && static_cast<size_t>(value) < count;
+}
+
 constexpr bool is_power_of_two(uint64_t x) { return x != 0 && (x & (x - 1)) == 0; }
 
 /// `a / b`, rounded up. REQUIRES: a >= 0, b > 0, and a + b fits.

@@ -25,7 +25,7 @@ inline void write_tensor(Tensor& tensor, const Parameter& parameter, bool may_be
     int32_t sizes[kMaxRank];
     for (int32_t& size : sizes) size = 1;
     sizes[0] = static_cast<int32_t>(tensor.capacity());
-    static_cast<void>(tensor.resize({sizes, static_cast<size_t>(tensor.rank())}));
+    static_cast<void>(tensor.resize({sizes, tensor.sizes().size()}));
   }
   if (tensor.nbytes() > 0) std::memset(tensor.raw(), 0x40, tensor.nbytes());
 }

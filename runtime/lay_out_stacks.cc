@@ -240,7 +240,7 @@ void set_room(StackedTensor& stacked) {
   } else if (tensor.numel() > elements) {
     // The sizes of an earlier run, for which there is no room now.
     static constexpr int32_t kNone[kMaxRank] = {};
-    static_cast<void>(tensor.resize({kNone, static_cast<size_t>(tensor.rank())}));
+    static_cast<void>(tensor.resize({kNone, tensor.sizes().size()}));
   }
 }
 

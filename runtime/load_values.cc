@@ -187,7 +187,7 @@ Error MethodLoader::lay_out_ports(MethodData& data, const flatbuffers::Vector<in
                                   const char* what, uint8_t flags) {
   for (flatbuffers::uoffset_t i = 0; i < list->size(); ++i) {
     const int32_t value = list->Get(i);
-    if (value < 0 || static_cast<size_t>(value) >= data.counts.values) {
+    if (!is_index(value, data.counts.values)) {
       return fail(Error::kInvalidProgram, what, i, "there is no value %d", value);
     }
     Port& port = *new (&ports[i]) Port();

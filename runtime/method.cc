@@ -106,7 +106,7 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
                      "the input is on %s and the tensor on %s; copy it there first", to_text(tensor.device()).text,
                      to_text(device).text);
   }
-  if (sizes.size() != static_cast<size_t>(tensor.rank())) {
+  if (sizes.size() != tensor.sizes().size()) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
                      tensor.rank(), sizes.size());
   }
@@ -175,7 +175,7 @@ Error Method::check_input_sizes(size_t index, Span<const int32_t> sizes, bool in
   }
   if (error == Error::kOk) return error;
   port.fresh = was_fresh;
-  static_cast<void>(tensor.resize({old_sizes, static_cast<size_t>(tensor.rank())}));
+  static_cast<void>(tensor.resize({old_sizes, tensor.sizes().size()}));
   tensor.set_capacity(old_capacity);
   return error;
 }

@@ -199,7 +199,7 @@ Error MethodLoader::load_delegates(MethodData& data, MemoryVisitor read) {
 
 Error MethodLoader::resolve_delegate_call(MethodData& data, const fb::DelegateCall& call, size_t index,
                                           Instruction* out) {
-  if (call.delegate_index() < 0 || static_cast<size_t>(call.delegate_index()) >= data.counts.delegates) {
+  if (!is_index(call.delegate_index(), data.counts.delegates)) {
     return fail(Error::kInvalidProgram, "instructions", index, "there is no delegate %d", call.delegate_index());
   }
   const size_t number = call.delegate_index();

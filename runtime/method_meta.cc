@@ -1,5 +1,6 @@
 #include "runtime/method_meta.h"
 
+#include "base/math.h"
 #include "format/tensor_facts.h"
 #include "runtime/memory.h"
 
@@ -13,7 +14,7 @@ namespace {
 Result<size_t> entry_of(const flatbuffers::Vector<int32_t>* list, size_t index, const fb::ExecutionPlan& plan) {
   if (index >= length(list)) return Error::kInvalidArgument;
   const int32_t value = list->Get(static_cast<flatbuffers::uoffset_t>(index));
-  if (value < 0 || static_cast<size_t>(value) >= length(plan.values())) return Error::kInvalidProgram;
+  if (!is_index(value, length(plan.values()))) return Error::kInvalidProgram;
   return static_cast<size_t>(value);
 }
 

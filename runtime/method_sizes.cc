@@ -22,7 +22,7 @@ Error fail_input(MethodData& data, size_t index, const char* message) {
 Error check_sizes(MethodData& data, size_t index, Span<const int32_t> sizes) {
   const Tensor* tensor = data.inputs[index].tensor;
   if (tensor == nullptr) return Error::kOk;
-  if (sizes.size() != static_cast<size_t>(tensor->rank())) {
+  if (sizes.size() != tensor->sizes().size()) {
     return fail_input(data, index, "the tensor has another number of dimensions");
   }
   const fb::Tensor& in_file = *format::tensor_at(*data.plan, data.inputs[index].value);

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kUnknown = kUnknownSize;
 
 const fb::Symbol* symbol_at(const MethodData& data, int32_t index) {
-  if (index < 0 || static_cast<size_t>(index) >= data.counts.symbols) return nullptr;
+  if (!is_index(index, data.counts.symbols)) return nullptr;
   return data.meta->symbols()->Get(static_cast<flatbuffers::uoffset_t>(index));
 }
 

@@ -290,7 +290,7 @@ Error et_view(KernelContext& context, const EValue& self, const EValue& size, co
   const Span<EValue* const> list = size.items();
   if (from.dtype() != view.dtype()) return context.fail(Error::kInvalidArgument, "a view keeps the element type");
   if (from.device() != view.device()) return context.fail(Error::kInvalidArgument, "a view stays on its device");
-  if (list.size() != static_cast<size_t>(view.rank())) {
+  if (list.size() != view.sizes().size()) {
     return context.fail(Error::kInvalidArgument, "the view does not have as many sizes as its output has dimensions");
   }
   int32_t sizes[kMaxRank];
@@ -316,7 +316,7 @@ Error et_copy_index(KernelContext& context, const EValue& copy_to, const EValue&
   }
   if (!fits) return context.fail(Error::kInvalidArgument, "the slice does not fit into a row of the stack");
   sizes[0] = static_cast<int32_t>(row + 1);
-  if (to.resize({sizes, static_cast<size_t>(to.rank())}) != Error::kOk) {
+  if (to.resize({sizes, to.sizes().size()}) != Error::kOk) {
     return context.fail(Error::kInvalidArgument, "the stack exceeds the largest size of its output");
   }
   const size_t bytes = from.nbytes();
@@ -376,7 +376,7 @@ Error row_write(KernelContext& context, const EValue& self, const EValue& index,
     int32_t sizes[kMaxRank];
     for (int d = 1; d < rows.rank(); ++d) sizes[d] = static_cast<int32_t>(rows.size(d));
     sizes[0] = static_cast<int32_t>(index.to_int() + 1);
-    if (rows.resize({sizes, static_cast<size_t>(rows.rank())}) != Error::kOk) {
+    if (rows.resize({sizes, rows.sizes().size()}) != Error::kOk) {
       return context.fail(Error::kInvalidArgument, "the stack exceeds the largest size of its output");
     }
   }

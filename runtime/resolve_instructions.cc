@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <new>
 
+#include "base/math.h"
 #include "runtime/method_loader.h"
 #include "runtime/prim_kernels.h"
 
@@ -146,7 +147,7 @@ const Signature* MethodLoader::signature_of(const KernelEntry* kernel) {
 }
 
 Error MethodLoader::resolve_call(MethodData& data, const fb::KernelCall& call, size_t index, Instruction* out) {
-  if (call.op_index() < 0 || static_cast<size_t>(call.op_index()) >= data.counts.operators) {
+  if (!is_index(call.op_index(), data.counts.operators)) {
     return fail(Error::kInvalidProgram, "instructions", index, "there is no operator %d", call.op_index());
   }
   out->kind = Instruction::Kind::kKernel;

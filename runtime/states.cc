@@ -133,7 +133,7 @@ Error Method::set_state(size_t index, const void* data, Span<const int32_t> size
     return fail_state(*data_, index, Error::kInvalidArgument, "the element type is %s, found %s",
                       to_string(tensor->dtype()), is_valid_dtype(static_cast<int>(dtype)) ? to_string(dtype) : "none");
   }
-  if (sizes.size() != static_cast<size_t>(tensor->rank())) {
+  if (sizes.size() != tensor->sizes().size()) {
     return fail_state(*data_, index, Error::kInvalidArgument, "the state has %d dimensions, found %zu", tensor->rank(),
                       sizes.size());
   }

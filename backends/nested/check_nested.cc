@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/math.h"
 #include "format/program_view.h"
 #include "format/tensor_facts.h"
 #include "format/verify_nested.h"
@@ -71,9 +72,7 @@ class Checker {
            length(call.args()) >= signature->parameters().size();
   }
 
-  uint8_t kinds_of(int64_t value) const {
-    return value < 0 || static_cast<size_t>(value) >= kinds_.size() ? uint8_t{0} : kinds_[value];
-  }
+  uint8_t kinds_of(int64_t value) const { return is_index(value, kinds_.size()) ? kinds_[value] : uint8_t{0}; }
 
   Error find_views(const fb::Instruction& instruction, size_t) {
     const fb::KernelCall* call = instruction.instr_args_as_KernelCall();
@@ -82,7 +81,7 @@ class Checker {
     if (call == nullptr || !look_up(*call, &kernel, &signature)) return Error::kOk;
     for (size_t i = 0; i < signature.parameters().size(); ++i) {
       const int32_t value = call->args()->Get(static_cast<flatbuffers::uoffset_t>(i));
-      const bool known = value >= 0 && static_cast<size_t>(value) < kinds_.size();
+      const bool known = is_index(value, kinds_.size());
       if (signature.parameters()[i].kind == ArgKind::kView && known) kinds_[value] |= kView;
     }
     return Error::kOk;
@@ -145,7 +144,7 @@ class Checker {
     if (is_only_read(value)) {
       return fail(index, "value %d, an input or a view, is written", value);
     }
-    const bool known = value >= 0 && static_cast<size_t>(value) < kinds_.size();
+    const bool known = is_index(value, kinds_.size());
     const fb::EValue* entry = known ? plan_.values()->Get(static_cast<flatbuffers::uoffset_t>(value)) : nullptr;
     const fb::TensorList* list = entry == nullptr ? nullptr : entry->val_as_TensorList();
     const auto* items = list == nullptr ? nullptr : list->items();

@@ -144,7 +144,8 @@ class AffineReader {
       if (!found.has_value() || found->type.rank() != 1 || !is_real(found->type.dtype)) return std::nullopt;
       Broadcast made;
       made.sizes.assign(a->sizes().size(), 1);
-      made.sizes[static_cast<size_t>(*axis < 0 ? *axis + rank : *axis)] = found->type.shape[0].value;
+      const auto dim = static_cast<int64_t>(*axis < 0 ? *axis + rank : *axis);
+      made.sizes[dim] = found->type.shape[0].value;
       const std::vector<uint8_t> bytes = found->blob.to_vector();
       for (int64_t i = 0; i < found->type.shape[0].value; ++i) {
         made.values.push_back(static_cast<float>(passes::element_number(found->type.dtype, bytes, i)));

@@ -7,6 +7,7 @@
 
 #include "base/backend_facts.h"
 #include "base/delegate_specs.h"
+#include "base/math.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/text.h"
 #include "compiler/targets/graph_view.h"
@@ -180,7 +181,7 @@ class Marks {
 
   bool knows(const int32_t* nodes, size_t size) {
     for (size_t i = 0; i < size; ++i) {
-      if (nodes[i] >= 0 && static_cast<size_t>(nodes[i]) < set_.size()) continue;
+      if (is_index(nodes[i], set_.size())) continue;
       wrong_ = "marks node " + std::to_string(nodes[i]) + "; there are " + std::to_string(set_.size());
       return false;
     }

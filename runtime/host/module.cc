@@ -74,7 +74,7 @@ Result<size_t> bytes_of(const TensorInput& input, const TensorInfo& info) {
 
 // Whether `tensor` has room for `numel` elements and can have these sizes.
 bool takes(const Tensor& tensor, DType dtype, size_t rank, int64_t numel) {
-  return tensor.device().is_cpu() && tensor.dtype() == dtype && static_cast<size_t>(tensor.rank()) == rank &&
+  return tensor.device().is_cpu() && tensor.dtype() == dtype && tensor.sizes().size() == rank &&
          tensor.is_contiguous() && tensor.dynamism() == ShapeDynamism::kBounded && numel <= tensor.capacity();
 }
 

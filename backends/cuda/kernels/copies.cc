@@ -34,8 +34,8 @@ Error copy_into(KernelContext& context, const Tensor& from, Tensor& to) {
       const int own = d - (to.rank() - from.rank());
       strides[d] = own < 0 || from.size(own) == 1 ? 0 : from.stride(own);
     }
-    return copy_box(context, element_size(to.dtype()), to.sizes(), from.raw(),
-                    {strides, static_cast<size_t>(to.rank())}, to.raw(), to.strides());
+    return copy_box(context, element_size(to.dtype()), to.sizes(), from.raw(), {strides, to.sizes().size()}, to.raw(),
+                    to.strides());
   }
   if (!is_real(from.dtype()) || !is_real(to.dtype())) return portable::unsupported_dtype(context);
   const Tensor* tensors[] = {&to, &from};

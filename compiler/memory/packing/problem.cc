@@ -15,7 +15,7 @@ const char* fault(const Buffer& buffer, size_t spaces) {
   }
   if (buffer.alignment > kMaxAlignment) return "the alignment is over 1 GiB";
   if (buffer.lower >= buffer.upper) return "the lifetime is empty: upper must be greater than lower";
-  if (buffer.space < 0 || static_cast<size_t>(buffer.space) >= spaces) return "its space does not exist";
+  if (!is_index(buffer.space, spaces)) return "its space does not exist";
   if (buffer.fixed != kAnywhere && buffer.fixed < 0) return "the fixed offset is negative";
   if (buffer.fixed != kAnywhere && buffer.fixed % buffer.alignment != 0) return "the fixed offset is not aligned";
   if (buffer.fixed > kMaxBytes) return "the fixed offset is over 2^60";
@@ -24,7 +24,7 @@ const char* fault(const Buffer& buffer, size_t spaces) {
 
 /// What is wrong with one candidate; null when nothing is.
 const char* fault(const Candidate& candidate, const std::vector<Buffer>& buffers) {
-  const auto exists = [&](int32_t id) { return id >= 0 && static_cast<size_t>(id) < buffers.size(); };
+  const auto exists = [&](int32_t id) { return is_index(id, buffers.size()); };
   if (!exists(candidate.from) || !exists(candidate.to)) return "one of its buffers does not exist";
   if (candidate.from == candidate.to) return "a buffer cannot be taken with itself";
   if (buffers[candidate.from].space != buffers[candidate.to].space) {

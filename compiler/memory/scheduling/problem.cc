@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/math.h"
+
 namespace berth::scheduling {
 namespace {
 
@@ -13,7 +15,7 @@ Status fail(const char* what, size_t index, const char* message) {
 
 Status check(const Problem& problem) {
   const auto is_task = [&](int32_t task) { return task >= 0 && task < problem.tasks; };
-  const auto is_buffer = [&](int32_t b) { return b >= 0 && static_cast<size_t>(b) < problem.buffers.size(); };
+  const auto is_buffer = [&](int32_t b) { return is_index(b, problem.buffers.size()); };
   if (problem.tasks < 0) return fail("tasks", 0, "is a negative number");
   for (size_t i = 0; i < problem.edges.size(); ++i) {
     const Edge& edge = problem.edges[i];
