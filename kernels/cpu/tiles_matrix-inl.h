@@ -210,8 +210,7 @@ void end_matrix_tile(const TileJob& job, const Columns& columns, int64_t line, i
 void run_matrix_panel(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
   const int64_t group = index / job.panels;
   const int64_t first_column = index % job.panels * job.panel_columns;
-  const Columns columns = {group * job.columns + first_column,
-                           std::min(job.panel_columns, job.columns - first_column)};
+  const Columns columns = {group * job.columns + first_column, std::min(job.panel_columns, job.columns - first_column)};
   HWY_ALIGN float bias[kMatrixTile], sums[kMatrixTile * kMatrixTile];
   load_bias(job, columns, job.panel_columns / kLanes, bias);
   const int64_t step = job.in_channels();
@@ -238,7 +237,7 @@ void run_matrix_panel(const TileJob& job, int64_t index, int64_t begin, int64_t 
     tile.above = std::min(rows, kMatrixRows);
     tile.below = rows - tile.above;
     const auto sum = tile.below > 0 ? (two_columns ? sum_matrices<true, true> : sum_matrices<true, false>)
-                                   : (two_columns ? sum_matrices<false, true> : sum_matrices<false, false>);
+                                    : (two_columns ? sum_matrices<false, true> : sum_matrices<false, false>);
     sum(job, tile, bias, &shapes, sums);
     end_matrix_tile(job, columns, line, x, rows, sums);
   }
