@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/math.h"
 #include "kernels/cpu/tiles_end-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -95,9 +96,9 @@ struct MatrixTile {
   bool cold;        // the first of its panel: weights come from far
 };
 
-// Adds products of `count` registers of each side's depth, the first at `pair` of a run of the depth.
+// Adds products of `count` registers of each side's depth, `pairs` of it each.
 template <bool kTwoRows, bool kTwoColumns>
-HWY_INLINE void add_matrices(const MatrixTile& tile, const float* a, const float* b, int64_t count) {
+HWY_INLINE void add_matrices(const MatrixTile& tile, const float* a, const float* b, int64_t count, int64_t pairs) {
   const float* last = a + kMatrixRows * tile.step;
   for (int64_t i = 0; i < count; ++i) {
     if (tile.cold) {
@@ -115,9 +116,9 @@ HWY_INLINE void add_matrices(const MatrixTile& tile, const float* a, const float
     if constexpr (kTwoColumns) add_product<kSums01, kFirstPixels, kLastColumns>();
     if constexpr (kTwoRows) add_product<kSums10, kLastPixels, kFirstColumns>();
     if constexpr (kTwoRows && kTwoColumns) add_product<kSums11, kLastPixels, kLastColumns>();
-    a += kMatrixPairs;
-    last += kMatrixPairs;
-    b += kMatrixPairs * tile.columns;
+    a += pairs;
+    last += pairs;
+    b += pairs * tile.columns;
   }
 }
 
@@ -140,8 +141,17 @@ HWY_INLINE void store_matrix_sums(float* to, int64_t step) {
   if constexpr (kTwoRows && kTwoColumns) store_matrix<kSums11>(to + kMatrixPairs, step);
 }
 
-// The sums of a tile over all taps. A depth that does not fill its last register has one of another shape, and thus
-// comes after all others: changing shapes clears the sums.
+// How many pairs of a run of the depth a register takes: as many as fit, unless fewer leave no rest.
+inline int64_t matrix_pairs_of(int64_t run) {
+  const int64_t least = ceil_div(run, kMatrixPairs);
+  for (int64_t count = least; count <= least + 2; ++count) {
+    if (run % count == 0) return run / count;
+  }
+  return kMatrixPairs;
+}
+
+// The sums of a tile over all taps. The rest of a depth has registers of another shape, and thus comes after all others:
+// changing shapes clears the sums.
 template <bool kTwoRows, bool kTwoColumns>
 void sum_matrices(const TileJob& job, const MatrixTile& tile, const float* bias, MatrixShapes* shapes, float* sums) {
   // Taps side by side read elements side by side.
@@ -149,26 +159,24 @@ void sum_matrices(const TileJob& job, const MatrixTile& tile, const float* bias,
   const int64_t runs = whole ? 1 : job.kernel[1];
   const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
   const int64_t channels = job.in_channels();
-  const int64_t full = run / kMatrixPairs, rest = run % kMatrixPairs;
-  const auto for_each_run = [&](int64_t from, int64_t count) {
+  const int64_t pairs = matrix_pairs_of(run), full = run / pairs, rest = run % pairs;
+  const auto for_each_run = [&](int64_t from, int64_t count, int64_t taken) {
     for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
       for (int64_t kx = 0; kx < runs; ++kx) {
         const float* a = tile.input + (ky * job.dilation[0] * job.in[1] + kx * job.dilation[1]) * channels + from;
         const float* b = tile.weight + ky * job.weight_tap[0] + kx * job.weight_tap[1] + from * tile.columns;
-        add_matrices<kTwoRows, kTwoColumns>(tile, a, b, count);
+        add_matrices<kTwoRows, kTwoColumns>(tile, a, b, count, taken);
       }
     }
   };
-  shapes->set(tile.above, tile.below, full > 0 ? kMatrixPairs : rest);
+  shapes->set(tile.above, tile.below, pairs);
   load_matrix_sums<kTwoRows, kTwoColumns>(bias, 0);
-  if (full > 0) for_each_run(0, full);
+  for_each_run(0, full, pairs);
   if (rest > 0) {
-    if (full > 0) {
-      store_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
-      shapes->set(tile.above, tile.below, rest);
-      load_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
-    }
-    for_each_run(full * kMatrixPairs, 1);
+    store_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
+    shapes->set(tile.above, tile.below, rest);
+    load_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
+    for_each_run(full * pairs, 1, rest);
   }
   store_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
 }
