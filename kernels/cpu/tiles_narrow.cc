@@ -22,6 +22,8 @@ constexpr int64_t kManyStrips = 6;
 constexpr int64_t kMatrixColumns = 32;
 constexpr int64_t kFewPixels = 4;
 constexpr int64_t kMatrixPixels = 128;
+// Floats of an input with its padding that are few, whatever they are without.
+constexpr int64_t kSmallPadded = 1 << 14;
 // As many cycles as sums wait for a product of matrices, which takes one for each row.
 constexpr int64_t kMatrixWait = 52;
 
@@ -133,8 +135,12 @@ class Cutter {
  public:
   int64_t lanes() const { return pairs_.tiles.lanes; }
   const PairFunctions& functions(const PairJob& job) const { return job.matrix ? matrices_ : pairs_; }
-  bool prefers_matrices(const TileJob& job) const {
-    return matrices_.tiles.lanes > 0 && job.batch * job.out[0] * job.out[1] >= kFewPixels;
+  bool prefers_matrices(PairJob job) const {
+    if (matrices_.tiles.lanes == 0 || job.tiles.pixels() < kFewPixels) return false;
+    const int64_t input = job.tiles.batch * job.in[0] * job.in[1];
+    job.set_matrix(true);
+    // Wide windows of a dilation have more padding than input.
+    return job.in_pixels() <= 2 * input || job.in_pixels() * job.pixel_pairs() <= kSmallPadded;
   }
 
   /// Panels, and with them the order of the weight. REQUIRES: job->set_matrix() was called.
@@ -252,7 +258,7 @@ class PairEngine final : public PackedEngine {
   // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before. Padding in memory
   // may be too much of it.
   bool cut_again(PairJob& job) {
-    return (cutter_.prefers_matrices(job.tiles) && cut_again(job, true)) || cut_again(job, false);
+    return (cutter_.prefers_matrices(job) && cut_again(job, true)) || cut_again(job, false);
   }
   bool cut_again(PairJob& job, bool matrix) {
     job.set_matrix(matrix);
@@ -428,7 +434,7 @@ std::unique_ptr<EngineKind> pair_kind(PairJob& job, bool open, int64_t column_fr
   const Cutter cutter;
   if (cutter.lanes() == 0) return nullptr;
   job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
-  job.set_matrix(cutter.prefers_matrices(job.tiles));
+  job.set_matrix(cutter.prefers_matrices(job));
   cutter.cut_panels(open, &job);
   return std::make_unique<PairKind>(job, cutter, pair_layout(job, column_from, depth_from), threads);
 }

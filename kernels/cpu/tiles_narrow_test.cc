@@ -272,6 +272,25 @@ TEST(TilesNarrowMatrices, SmallImagesOfManyChannelsArePortable) {
   });
 }
 
+// Windows that reach far beyond a small image: with its padding it would be 280 times as large.
+TEST(TilesNarrowMatrices, PaddingIsNotKeptWhereItIsMuchMoreThanTheInput) {
+  ConvSpec spec;
+  spec.in_channels = 64;
+  spec.out_channels = 32;
+  spec.weight_type = static_cast<int64_t>(DType::kBF16);
+  for (int i = 0; i < 2; ++i) {
+    spec.in[i] = spec.out[i] = 8;
+    spec.kernel[i] = 3;
+    spec.dilation[i] = spec.padding[i] = 63;
+  }
+  const int64_t in[4] = {64 * 64, 1, 8 * 64, 64}, out[4] = {64 * 32, 1, 8 * 32, 32};
+  std::copy_n(in, 4, spec.in_stride);
+  std::copy_n(out, 4, spec.out_stride);
+  const auto kind = bf16_tile_kind(spec, 1);
+  if (kind == nullptr) GTEST_SKIP() << "this processor has no tiles of bf16";
+  EXPECT_LE(kind->temp_bytes(), 8 * 8 * 64 * sizeof(uint16_t) + 1024);
+}
+
 // Each pixel of an odd depth is filled up with a zero: where several are rounded at once, and in the last of them.
 TEST(TilesNarrowRounding, PixelsOfOddDepthsKeepTheirElements) {
   const PairFunctions functions = pair_functions();
