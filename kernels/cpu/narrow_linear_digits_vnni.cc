@@ -129,7 +129,9 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = column + v * kLanes;
-    const __m512 scale = _mm512_loadu_ps(turn.scales + at);
+    const float* const scales = turn.scales + at;
+    _mm_prefetch(reinterpret_cast<const char*>(scales) + kDigitsAhead, _MM_HINT_T0);
+    const __m512 scale = _mm512_loadu_ps(scales);
     const __m512 zeros = has_zeros ? zeros_at(turn, at) : _mm512_setzero_ps();
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
