@@ -54,7 +54,7 @@ void compare(QuantizedCases& cases, const QuantizedCase& c) {
   std::vector<size_t> constants;
   if (kind != WeightKind::kComputed) constants.push_back(kWeightArgument);
   const int threads = cases.whole(1, 4);
-  const QuantizedFunctions* functions[5];
+  const QuantizedFunctions* functions[kMostQuantizedFunctions];
   const int count = all_quantized_functions(functions);
   for (int i = 0; i < count; ++i) {
     SCOPED_TRACE(std::string(functions[i]->name) + ", " + std::to_string(threads) + " threads, weight " +

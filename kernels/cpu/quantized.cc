@@ -38,7 +38,16 @@ struct QuantizedState {
   const uint8_t* packed = nullptr;
   uint8_t* owned = nullptr;  // the packed weight, when it is not used where the file has it
   bool constant = true;      // else it is packed in each call
+  QuantizedQuotients quotients;
 };
+
+template <typename Args>
+QuantizedQuotients quotients_of(const Args& args) {
+  const auto by = [&](double scale) {
+    return scale == 1 ? QuantizedQuotient() : quotient_by(static_cast<float>(scale));
+  };
+  return {by(args.out_scale), by(args.middle_scale)};
+}
 
 bool is_byte_tensor(const Tensor& tensor) { return tensor.dtype() == DType::kU8 || tensor.dtype() == DType::kI8; }
 
@@ -124,6 +133,7 @@ Error prepare_quantized(PrepareContext& context, const typename Op::Args& args, 
   if (!layout_of<Op>(args, &state->layout)) {
     return packed ? context.fail(Error::kInvalidProgram, kBadQuantizedPacking) : Error::kOk;
   }
+  state->quotients = quotients_of(args);
   // A batch of matrices is packed one by one, in temporary memory, whatever makes them.
   state->constant = constant && !Op::is_batched(args);
   if (packed) {
@@ -158,7 +168,7 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   if constexpr (!Op::kConv) {
     if (Op::is_batched(args)) {
       if (layout.bytes() > state->layout.bytes()) return context.fail(Error::kInvalidArgument, kLargerWeight);
-      return run_quantized_batch(context, args, layout, *state->functions);
+      return run_quantized_batch(context, args, layout, *state->functions, state->quotients);
     }
   }
   const DenseWeight dense(layout, args.weight.dtype());
@@ -177,6 +187,7 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   job.packed = state->packed;
   job.product = &product;
   job.input = &args.input;
+  job.quotients = state->quotients;
   if (Op::kConv) {
     portable::read_convolution_strides(&convolution);
     job.convolution = &convolution;

@@ -58,8 +58,9 @@ int slots_of(const QuantizedLayout& layout, int64_t batch, int64_t rows, int thr
 class Products {
  public:
   Products(const arguments::quantized_linear_out& args, const QuantizedLayout& layout,
-           const QuantizedFunctions& functions, const portable::QuantizedProduct& whole)
-      : args_(args), layout_(layout), functions_(functions), whole_(whole) {}
+           const QuantizedFunctions& functions, const QuantizedQuotients& quotients,
+           const portable::QuantizedProduct& whole)
+      : args_(args), layout_(layout), functions_(functions), quotients_(quotients), whole_(whole) {}
 
   Error run(const Memory& memory, ThreadPool* pool, int64_t i) const {
     const Tensor& weight = args_.weight;
@@ -76,6 +77,7 @@ class Products {
     job.packed = memory.packed;
     job.product = &product;
     job.input = &input.tensor();
+    job.quotients = quotients_;
     KernelContext own(memory.temp, pool);
     return run_quantized(own, job);
   }
@@ -84,6 +86,7 @@ class Products {
   const arguments::quantized_linear_out& args_;
   const QuantizedLayout& layout_;
   const QuantizedFunctions& functions_;
+  const QuantizedQuotients& quotients_;
   const portable::QuantizedProduct& whole_;
 };
 
@@ -98,12 +101,13 @@ size_t quantized_batch_temp_bytes(const QuantizedLayout& layout, const arguments
 }
 
 Error run_quantized_batch(KernelContext& context, const arguments::quantized_linear_out& args,
-                          const QuantizedLayout& layout, const QuantizedFunctions& functions) {
+                          const QuantizedLayout& layout, const QuantizedFunctions& functions,
+                          const QuantizedQuotients& quotients) {
   portable::QuantizedProduct whole;
   BERTH_RETURN_IF_ERROR(portable::read_quantized_linear(context, args, args.weight, &whole));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, args.weight));
   if (args.out.numel() == 0) return Error::kOk;
-  const Products products(args, layout, functions, whole);
+  const Products products(args, layout, functions, quotients, whole);
   const int64_t batch = args.weight.size(0), rows = args.input.size(1);
   // Where the largest sizes have one matrix at a time, the memory may be too little for all threads at smaller ones.
   const size_t own_bytes = Memory::bytes(layout, rows, 1);

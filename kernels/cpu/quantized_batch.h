@@ -13,6 +13,7 @@ size_t quantized_batch_temp_bytes(const QuantizedLayout& layout, const arguments
 
 /// REQUIRES: the weight has three dimensions
 Error run_quantized_batch(KernelContext& context, const arguments::quantized_linear_out& args,
-                          const QuantizedLayout& layout, const QuantizedFunctions& functions);
+                          const QuantizedLayout& layout, const QuantizedFunctions& functions,
+                          const QuantizedQuotients& quotients);
 
 }  // namespace berth::cpu

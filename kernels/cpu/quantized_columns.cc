@@ -1,6 +1,7 @@
 #include "kernels/cpu/quantized_columns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "kernels/cpu/quantized_gather.h"
@@ -28,6 +29,23 @@ void multiply(const float* scale, int64_t step, const float* input, int64_t coun
   }
 }
 
+// Sums of two products with these are not infinite, nor are their quotients.
+constexpr float kMostNumber = 0x1p60f, kMostColumnScale = 0x1p28f;
+
+bool are_small(const float* numbers, int64_t count, float most) {
+  bool small = true;
+  for (int64_t i = 0; i < count; ++i) small = small & (std::fabs(numbers[i]) <= most);  // not NaN
+  return small;
+}
+
+// Whether everything that is divided is a number; of residuals of f32 no quotient is asked for.
+bool divides_numbers(const portable::QuantizedProduct& p, const float* scales, const float* bias, int64_t count) {
+  const portable::Activation& a = p.activation;
+  const bool bounds = a.kind != portable::ActivationKind::kClamp || (a.alpha <= kMostNumber && a.beta >= -kMostNumber);
+  return bounds && are_small(&p.residual_scale, 1, kMostNumber) && are_small(&p.middle.scale, 1, kMostNumber) &&
+         are_small(scales, count, kMostColumnScale) && (p.bias == nullptr || are_small(bias, count, kMostNumber));
+}
+
 }  // namespace
 
 size_t QuantizedColumns::bytes(const QuantizedLayout& layout) {
@@ -53,7 +71,7 @@ QuantizedColumns::QuantizedColumns(const QuantizedJob& job, void* memory) {
   finish_.scale = scales;
   finish_.bias = product.bias == nullptr ? nullptr : bias;
   finish_.totals = rows_differ ? totals : nullptr;
-  finish_.input_shift = product.signed_input ? 128 : 0;
+  finish_.input_shift = product.signed_input && job.matrix == nullptr ? 128 : 0;
   finish_.row_scales = product.input_scale != nullptr && product.input_scale_step != 0;
   finish_.in_registers = kind == Kind::kNone || kind == Kind::kRelu || kind == Kind::kClamp;
   if (finish_.in_registers) finish_.activation = product.activation;
@@ -75,6 +93,8 @@ QuantizedColumns::QuantizedColumns(const QuantizedJob& job, void* memory) {
     }
   }
   finish_.zeros = any ? zeros : nullptr;
+  const bool quotients = job.quotients.out.exact || job.quotients.middle.exact;
+  if (quotients && divides_numbers(product, scales, bias, padded)) finish_.quotients = job.quotients;
   if (layout.depthwise) turn(layout, static_cast<float*>(memory) + kArrays * padded);
 }
 

@@ -6,9 +6,24 @@
 
 #include "kernels/cpu/quantized_finish_body.h"
 
-BERTH_LOCAL void divide(const Rounder& by, Floats (&t)[4]) {
+// A rounder whose quotients may take two products.
+struct Divider {
+  Rounder rounder;
+  Floats inverse, rest;
+  bool by_products;
+};
+
+BERTH_LOCAL Divider divider_of(const portable::ByteRounding& rounding, const QuantizedQuotient& quotient) {
+  return {rounder_of(rounding), spread(quotient.inverse), spread(quotient.rest), quotient.exact};
+}
+
+BERTH_LOCAL void divide(const Divider& divider, Floats (&t)[4]) {
+  const Rounder& by = divider.rounder;
   if (!by.scaled) return;
-  if (by.divides) {
+  if (by.divides && divider.by_products) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) t[i] = _mm512_fmadd_ps(t[i], divider.inverse, times(t[i], divider.rest));
+  } else if (by.divides) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) t[i] = over(t[i], by.factor);
   } else {
@@ -19,7 +34,7 @@ BERTH_LOCAL void divide(const Rounder& by, Floats (&t)[4]) {
 
 // What all rows have in common; everything is in registers.
 struct WideFinish {
-  Rounder rounder, middle;
+  Divider divider, middle;
   Floats middle_scale;
   Bounds bounds;
   Residual residual;
@@ -33,8 +48,8 @@ struct WideFinish {
 BERTH_LOCAL WideFinish wide_finish(const QuantizedFinish& f, const QuantizedRows& rows) {
   const portable::QuantizedProduct& p = *f.product;
   WideFinish wide;
-  wide.rounder = rounder_of(p.rounding);
-  wide.middle = rounder_of(p.middle);
+  wide.divider = divider_of(p.rounding, f.quotients.out);
+  wide.middle = divider_of(p.middle, f.quotients.middle);
   wide.middle_scale = spread(p.middle.scale);
   wide.bounds = bounds_of(f.activation);
   wide.residual = residual_of(p, rows.residual_step);
@@ -48,7 +63,8 @@ BERTH_LOCAL WideFinish wide_finish(const QuantizedFinish& f, const QuantizedRows
   wide.has_bias = f.bias != nullptr;
   wide.has_middle = p.has_middle;
   wide.is_signed = p.out->dtype() == DType::kI8;
-  wide.more = wide.has_bias || p.has_middle || wide.bounds.is_low || wide.rounder.scaled || p.residual != nullptr;
+  wide.more =
+      wide.has_bias || p.has_middle || wide.bounds.is_low || wide.divider.rounder.scaled || p.residual != nullptr;
   return wide;
 }
 
@@ -70,7 +86,7 @@ BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], cons
     divide(wide.middle, t);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
-      const Ints whole = to_ints(smaller(larger(t[i], wide.middle.low), wide.middle.high));
+      const Ints whole = to_ints(smaller(larger(t[i], wide.middle.rounder.low), wide.middle.rounder.high));
       t[i] = times(to_floats(whole), wide.middle_scale);
     }
   }
@@ -80,11 +96,11 @@ BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], cons
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) t[i] = bounded(wide.bounds, t[i]);
-  divide(wide.rounder, t);
+  divide(wide.divider, t);
 }
 
 // Whole numbers without their zero point, no larger than the largest.
-BERTH_LOCAL Ints wide_round(const WideFinish& wide, Floats t) { return to_ints(smaller(wide.rounder.high, t)); }
+BERTH_LOCAL Ints wide_round(const WideFinish& wide, Floats t) { return to_ints(smaller(wide.divider.rounder.high, t)); }
 
 // Four registers of them as bytes, in the order in which packing leaves them: part by part.
 BERTH_LOCAL __m512i wide_bytes(const WideFinish& wide, const Ints (&x)[4]) {

@@ -1,6 +1,7 @@
 // Which tiles of quantised products this processor runs.
 #include <atomic>
 
+#include "kernels/cpu/matrix_products.h"
 #include "kernels/cpu/quantized_tile.h"
 
 #ifdef BERTH_HIGHWAY
@@ -30,7 +31,7 @@ bool has_avx512() {
 
 }  // namespace
 
-int all_quantized_functions(const QuantizedFunctions* (&functions)[5]) {
+int all_quantized_functions(const QuantizedFunctions* (&functions)[kMostQuantizedFunctions]) {
   int count = 0;
   functions[count++] = &kQuantizedPlain;
 #ifdef BERTH_QUANTIZED_X86
@@ -38,7 +39,9 @@ int all_quantized_functions(const QuantizedFunctions* (&functions)[5]) {
   if (__builtin_cpu_supports("avx2")) functions[count++] = &kQuantizedAvx2;
   if (has_avx_vnni()) functions[count++] = &kQuantizedAvxVnni;
   if (has_avx512()) functions[count++] = &kQuantizedAvx512;
-  if (has_avx512() && __builtin_cpu_supports("avx512vnni")) functions[count++] = &kQuantizedVnni;
+  const bool vnni = has_avx512() && __builtin_cpu_supports("avx512vnni");
+  if (vnni) functions[count++] = &kQuantizedVnni;
+  if (vnni && has_byte_matrices()) functions[count++] = &kQuantizedAmx;
 #endif
   return count;
 }
@@ -46,7 +49,7 @@ int all_quantized_functions(const QuantizedFunctions* (&functions)[5]) {
 namespace {
 
 const QuantizedFunctions& best_functions() {
-  const QuantizedFunctions* all[5];
+  const QuantizedFunctions* all[kMostQuantizedFunctions];
   return *all[all_quantized_functions(all) - 1];
 }
 

@@ -15,26 +15,32 @@ using portable::Convolution;
 // a group takes longer than its products.
 constexpr int64_t kLeastPixels = 12;
 constexpr int64_t kLeastGroupPixels = 4;
+// A matrix has four tiles of few rows instead.
+constexpr int64_t kLeastMatrixPixels = 4;
 // Of the lines that are read at a time: most of a first-level cache.
 constexpr int64_t kBytes = 32 * 1024;
+// Where the weight takes much of a second-level cache, it should rather be read once.
+constexpr int64_t kManyBytes = 128 * 1024;
+constexpr int64_t kLargeWeight = 1024 * 1024;
 
 bool has_tap_runs(const QuantizedJob& job) { return job.layout->groups != 1 || job.convolution->axis[2].dilation != 1; }
 
 }  // namespace
 
-bool QuantizedImage::fits(const QuantizedJob& job) {
+bool QuantizedImage::fits(const QuantizedJob& job, bool matrix) {
   if (job.convolution == nullptr || job.layout->depthwise) return false;
   const Convolution::Axis &depth = job.convolution->axis[0], &down = job.convolution->axis[1],
                           &across = job.convolution->axis[2];
   const bool taps = has_tap_runs(job);
   const int64_t runs_of_row = taps ? across.kernel : 1;
   const int64_t run = taps ? job.layout->channels() : job.layout->window_row();
+  const int64_t least = job.layout->groups > 1 ? kLeastGroupPixels : matrix ? kLeastMatrixPixels : kLeastPixels;
   return depth.in == 1 && depth.out == 1 && depth.kernel == 1 && depth.padding == 0 && down.kernel <= kMostRuns &&
          runs_of_row <= kMostRuns && down.kernel * runs_of_row <= kMostRuns && run % kQuad == 0 &&
-         across.out >= (job.layout->groups == 1 ? kLeastPixels : kLeastGroupPixels) && is_channels_last(*job.input);
+         across.out >= least && is_channels_last(*job.input);
 }
 
-QuantizedImage::QuantizedImage(const QuantizedJob& job)
+QuantizedImage::QuantizedImage(const QuantizedJob& job, bool matrix)
     : down_(job.convolution->axis[1]),
       across_(job.convolution->axis[2]),
       tap_runs_(has_tap_runs(job)),
@@ -42,19 +48,22 @@ QuantizedImage::QuantizedImage(const QuantizedJob& job)
       pixel_bytes_(job.layout->groups * channels_),
       run_bytes_(tap_runs_ ? channels_ : job.layout->window_row()),
       columns_((across_.out - 1) * across_.stride + (across_.kernel - 1) * across_.dilation + 1),
-      line_bytes_(align_up<int64_t>(columns_ * pixel_bytes_ + more_bytes(), 64)) {
-  const int64_t more = std::max<int64_t>(0, kBytes / line_bytes_ - seen(1)) / down_.stride;
+      line_bytes_(align_up<int64_t>(columns_ * pixel_bytes_ + more_bytes(), 64)),
+      most_bytes_(matrix && job.layout->weight_bytes() >= kLargeWeight ? kManyBytes : kBytes) {
+  const int64_t more = std::max<int64_t>(0, most_bytes_ / line_bytes_ - seen(1)) / down_.stride;
   const int64_t blocks = ceil_div(down_.out, std::min(down_.out, more + 1));
   lines_ = ceil_div(down_.out, blocks);
+  // Two tiles of rows are multiplied together.
+  if (matrix && blocks > 1 && lines_ > 1) lines_ -= lines_ % 2;
 }
 
 int64_t QuantizedImage::pointer_bytes() const {
-  const int64_t most = std::min(seen(down_.out), kBytes / 64 + seen(1));
+  const int64_t most = std::min(seen(down_.out), most_bytes_ / 64 + seen(1));
   return align_up<int64_t>(most * static_cast<int64_t>(sizeof(uint8_t*)), 64);
 }
 
 size_t QuantizedImage::bytes() const {
-  const int64_t copied = std::min(seen(down_.out) * line_bytes_, std::max(kBytes, seen(1) * line_bytes_));
+  const int64_t copied = std::min(seen(down_.out) * line_bytes_, std::max(most_bytes_, seen(1) * line_bytes_));
   return pointer_bytes() + line_bytes_ + (copies() ? copied : 0);
 }
 

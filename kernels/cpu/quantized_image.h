@@ -12,11 +12,12 @@ class QuantizedImage {
  public:
   static constexpr int64_t kMostRuns = 32;
 
-  /// Whether tiles can read this convolution's input so, and it is worth it. Looks at sizes and strides alone.
-  static bool fits(const QuantizedJob& job);
+  /// Whether tiles, or those of a `matrix`, can read this convolution's input so, and it is worth it. Looks at sizes and
+  /// strides alone.
+  static bool fits(const QuantizedJob& job, bool matrix);
 
-  /// REQUIRES: fits(job)
-  explicit QuantizedImage(const QuantizedJob& job);
+  /// REQUIRES: fits(job, matrix)
+  QuantizedImage(const QuantizedJob& job, bool matrix);
 
   /// Lines of the result that are computed together, at most.
   int64_t lines_at_once() const { return lines_; }
@@ -56,6 +57,7 @@ class QuantizedImage {
   int64_t run_bytes_;    // of a row of the window, filled up to quads: what is behind its taps is read, and of no use
   int64_t columns_;      // that a line of the result sees, padding included
   int64_t line_bytes_;   // of a copied line
+  int64_t most_bytes_;   // of the lines that are read at a time, where one is not more
   int64_t lines_;
 };
 

@@ -108,7 +108,7 @@ void expect_portable(const Sizes& most, const std::vector<Sizes>& some) {
   const QuantizedCase c = largest_case(most);
   const size_t out_bytes = c.out.tensor().nbytes();
   std::vector<std::unique_ptr<Planned>> calls;
-  const QuantizedFunctions* functions[5];
+  const QuantizedFunctions* functions[kMostQuantizedFunctions];
   const int sets = all_quantized_functions(functions);
   for (int i = 0; i < sets; ++i) {
     set_quantized_functions(functions[i]);

@@ -14,10 +14,12 @@ namespace berth::cpu {
 struct QuantizedJob {
   const QuantizedLayout* layout = nullptr;
   const QuantizedFunctions* functions = nullptr;
-  const uint8_t* packed = nullptr;  // layout->bytes()
+  const QuantizedMatrix* matrix = nullptr;  // run_quantized() decides whether the functions' is used
+  const uint8_t* packed = nullptr;          // layout->bytes()
   const portable::QuantizedProduct* product = nullptr;
   const portable::Convolution* convolution = nullptr;  // null: a product of matrices. With its strides
   const Tensor* input = nullptr;
+  QuantizedQuotients quotients;
 };
 
 /// Fewer products of bytes than this in all take some 4 microseconds: as long as handing half of them to another thread
@@ -30,7 +32,7 @@ inline double quantized_work(const QuantizedLayout& layout, int64_t rows) {
 }
 
 /// Temporary memory in all, padding included, for tensors of these sizes. Looks at sizes and strides alone: of the job,
-/// at its layout, convolution and input.
+/// at its layout, convolution and input, whichever functions it has.
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads);
 
 /// The same for products of matrices whose sizes may be smaller in a call: a depth that is not whole quads takes room for

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/quantized_matrix.h"
+#include "kernels/cpu/quantized_quotient.h"
 #include "kernels/portable/fused_quantized.h"
 
 namespace berth::cpu {
@@ -45,6 +47,7 @@ struct QuantizedFinish {
   const float* turned_scale = nullptr;
   const float* turned_bias = nullptr;
   int32_t input_shift = 0;          // what tiles add to inputs
+  QuantizedQuotients quotients;     // exact only where nothing that is divided is infinite or NaN
   bool row_scales = false;          // the input has a scale a row, which `scale` lacks
   bool in_registers = true;         // the activation is none, or keeps numbers within two bounds
   portable::Activation activation;  // the product's where it is done in registers
@@ -124,6 +127,21 @@ struct QuantizedLines {
   uint32_t flip = 0;
 };
 
+/// Rows of the input times a few columns, whose weights lie side by side for each: [column][run][run_bytes()], the end
+/// of each run filled up with zeros.
+struct QuantizedFew {
+  const uint8_t* const* a = nullptr;  // of the first row: where each run begins
+  int64_t runs = 1;
+  int64_t quads = 0;
+  int64_t a_step = 0, rows = 0;
+  uint32_t flip = 0;
+  const uint8_t* weight = nullptr;
+  int64_t columns = 0;
+  int32_t* sums = nullptr;  // [row][column of a panel]; those behind `columns` stay
+
+  int64_t run_bytes() const { return (quads * kQuad + 63) / 64 * 64; }
+};
+
 struct QuantizedFunctions {
   using Tile = void (*)(const QuantizedTile& tile);
 
@@ -138,6 +156,10 @@ struct QuantizedFunctions {
   void (*depthwise_lines)(const QuantizedFinish& finish, const QuantizedLines& lines) = nullptr;
   /// Sum of `count` bytes, each xor the lowest byte of `flip`.
   int32_t (*total)(const uint8_t* bytes, int64_t count, uint32_t flip) = nullptr;
+  /// May be null.
+  void (*few_columns)(const QuantizedFew& few) = nullptr;
+  /// In place of tiles, and of moving signed inputs. May be null.
+  const QuantizedMatrix* matrix = nullptr;
 };
 
 extern const QuantizedFunctions kQuantizedPlain;
@@ -153,13 +175,15 @@ extern const QuantizedFunctions kQuantizedAvx2;
 extern const QuantizedFunctions kQuantizedAvxVnni;
 extern const QuantizedFunctions kQuantizedAvx512;
 extern const QuantizedFunctions kQuantizedVnni;
+extern const QuantizedFunctions kQuantizedAmx;
 #endif
 
 /// The best for this processor, and no more than limit_simd() (simd_limit.h) allows. Not for every call.
 const QuantizedFunctions& quantized_functions();
 
 /// For tests: all that this processor has. Returns how many.
-int all_quantized_functions(const QuantizedFunctions* (&functions)[5]);
+constexpr int kMostQuantizedFunctions = 6;
+int all_quantized_functions(const QuantizedFunctions* (&functions)[kMostQuantizedFunctions]);
 /// For tests: from now on, in this process; null: the best.
 void set_quantized_functions(const QuantizedFunctions* functions);
 

@@ -36,6 +36,7 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 }
 
 #include "kernels/cpu/quantized_depthwise_512.h"
+#include "kernels/cpu/quantized_few_512.h"
 #include "kernels/cpu/quantized_lines_512.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
@@ -60,6 +61,7 @@ const QuantizedFunctions kQuantizedAvx512 = {
     quantized_avx512::depthwise_512,
     quantized_avx512::depthwise_lines,
     quantized_avx512::total_of,
+    quantized_avx512::few_columns,
 };
 
 }  // namespace berth::cpu

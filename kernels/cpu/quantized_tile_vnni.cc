@@ -1,4 +1,4 @@
-// Tiles of AVX-512 VNNI.
+// Tiles of AVX-512 VNNI, and what goes with AMX.
 #include "kernels/cpu/quantized_tile.h"
 
 #ifdef BERTH_QUANTIZED_X86
@@ -26,33 +26,44 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 }
 
 #include "kernels/cpu/quantized_depthwise_512.h"
+#include "kernels/cpu/quantized_few_512.h"
 #include "kernels/cpu/quantized_lines_512.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_vnni
+
+constexpr QuantizedFunctions functions(const char* name, const QuantizedMatrix* matrix) {
+  return {
+      name,
+      {0, 14, 14, 0, 6},
+      {{},
+       {nullptr, quantized_vnni::tile<1, 1>, quantized_vnni::tile<2, 1>, quantized_vnni::tile<3, 1>,
+        quantized_vnni::tile<4, 1>, quantized_vnni::tile<5, 1>, quantized_vnni::tile<6, 1>, quantized_vnni::tile<7, 1>,
+        quantized_vnni::tile<8, 1>, quantized_vnni::tile<9, 1>, quantized_vnni::tile<10, 1>,
+        quantized_vnni::tile<11, 1>, quantized_vnni::tile<12, 1>, quantized_vnni::tile<13, 1>,
+        quantized_vnni::tile<14, 1>},
+       {nullptr, quantized_vnni::tile<1, 2>, quantized_vnni::tile<2, 2>, quantized_vnni::tile<3, 2>,
+        quantized_vnni::tile<4, 2>, quantized_vnni::tile<5, 2>, quantized_vnni::tile<6, 2>, quantized_vnni::tile<7, 2>,
+        quantized_vnni::tile<8, 2>, quantized_vnni::tile<9, 2>, quantized_vnni::tile<10, 2>,
+        quantized_vnni::tile<11, 2>, quantized_vnni::tile<12, 2>, quantized_vnni::tile<13, 2>,
+        quantized_vnni::tile<14, 2>},
+       {},
+       {nullptr, quantized_vnni::tile<1, 4>, quantized_vnni::tile<2, 4>, quantized_vnni::tile<3, 4>,
+        quantized_vnni::tile<4, 4>, quantized_vnni::tile<5, 4>, quantized_vnni::tile<6, 4>}},
+      quantized_vnni::finish_512,
+      quantized_vnni::depthwise,
+      quantized_vnni::depthwise_512,
+      quantized_vnni::depthwise_lines,
+      quantized_vnni::total_of,
+      quantized_vnni::few_columns,
+      matrix,
+  };
+}
+
 }  // namespace
 
-const QuantizedFunctions kQuantizedVnni = {
-    "avx512vnni",
-    {0, 14, 14, 0, 6},
-    {{},
-     {nullptr, quantized_vnni::tile<1, 1>, quantized_vnni::tile<2, 1>, quantized_vnni::tile<3, 1>,
-      quantized_vnni::tile<4, 1>, quantized_vnni::tile<5, 1>, quantized_vnni::tile<6, 1>, quantized_vnni::tile<7, 1>,
-      quantized_vnni::tile<8, 1>, quantized_vnni::tile<9, 1>, quantized_vnni::tile<10, 1>, quantized_vnni::tile<11, 1>,
-      quantized_vnni::tile<12, 1>, quantized_vnni::tile<13, 1>, quantized_vnni::tile<14, 1>},
-     {nullptr, quantized_vnni::tile<1, 2>, quantized_vnni::tile<2, 2>, quantized_vnni::tile<3, 2>,
-      quantized_vnni::tile<4, 2>, quantized_vnni::tile<5, 2>, quantized_vnni::tile<6, 2>, quantized_vnni::tile<7, 2>,
-      quantized_vnni::tile<8, 2>, quantized_vnni::tile<9, 2>, quantized_vnni::tile<10, 2>, quantized_vnni::tile<11, 2>,
-      quantized_vnni::tile<12, 2>, quantized_vnni::tile<13, 2>, quantized_vnni::tile<14, 2>},
-     {},
-     {nullptr, quantized_vnni::tile<1, 4>, quantized_vnni::tile<2, 4>, quantized_vnni::tile<3, 4>,
-      quantized_vnni::tile<4, 4>, quantized_vnni::tile<5, 4>, quantized_vnni::tile<6, 4>}},
-    quantized_vnni::finish_512,
-    quantized_vnni::depthwise,
-    quantized_vnni::depthwise_512,
-    quantized_vnni::depthwise_lines,
-    quantized_vnni::total_of,
-};
+const QuantizedFunctions kQuantizedVnni = functions("avx512vnni", nullptr);
+const QuantizedFunctions kQuantizedAmx = functions("amx", &kMatrixAmx);
 
 }  // namespace berth::cpu
 #endif
