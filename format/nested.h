@@ -1,4 +1,4 @@
-// The nested program: the payload of a delegate that Berth compiled (backends berth.cpu, berth.sim, berth.cuda).
+// The nested program: the payload of a delegate that Berth compiled, for its backends berth.cpu, berth.cuda and so on.
 //
 //     offset  0   8 bytes   "BerthNst"
 //             8   u32       version, 1 to 3
