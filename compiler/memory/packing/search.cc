@@ -161,15 +161,7 @@ class Searcher {
     }
     g.count = picked_.size();
     for (size_t k = 0; k < g.count; ++k) {
-      const size_t i = picked_[k];
-      g.ids[k] = f.ids[i];
-      g.low[k] = f.low[i];
-      g.early[k] = f.early[i];
-      g.passed[k] = f.passed[i];
-      g.support[k] = f.support[i];
-      g.ends[k] = f.ends[i];
-      g.begins_at[k] = f.begins_at[i];
-      g.ends_at[k] = f.ends_at[i];
+      g.copy(k, f, picked_[k]);
       g.by_early[k] = static_cast<int32_t>(k);
     }
     std::sort(g.by_early.begin(), g.by_early.begin() + static_cast<std::ptrdiff_t>(g.count),
@@ -242,53 +234,51 @@ class Searcher {
   bool place(const FrameT& f, size_t k, size_t depth) {
     FrameT& g = frame(depth);
     g.reserve(f.count, problem_.sections);
-    const size_t placed = f.ids[k];
-    const Height offset = f.low[k];
-    const Height end = static_cast<Height>(offset + bodies_.size[placed]);
-    const int16_t begins_at = f.begins_at[k];
-    const int16_t ends_at = f.ends_at[k];
     g.count = f.count - 1;
     g.lower = f.lower;
     g.upper = f.upper;
     size_t to = 0;
     for (size_t i = 0; i < f.count; ++i) {
       if (i == k) continue;
-      const int32_t id = f.ids[i];
-      g.ids[to] = id;
-      g.begins_at[to] = f.begins_at[i];
-      g.ends_at[to] = f.ends_at[i];
-      Height low = f.low[i];
-      Height early = f.early[i];
-      uint8_t passed = f.passed[i];
-      int32_t support = f.support[i];
-      if (low < end && f.begins_at[i] < ends_at && begins_at < f.ends_at[i]) {
-        low = bodies_.align(end, id);
-        passed = early > low ? 1 : 0;
-        early = std::max(low, early);
-        support = -1;
-      } else if (passed == 0 && (low < offset || (low == offset && i < k))) {
-        passed = 1;
-        support = -1;
-      }
-      g.low[to] = low;
-      g.early[to] = early;
-      g.passed[to] = passed;
-      g.support[to] = support;
-      g.ends[to] = static_cast<Height>(early + bodies_.size[id]);
+      g.copy(to, f, i);
+      lift(f, k, i, to, &g);
       ++to;
     }
-    std::copy(f.crossing.begin() + f.lower, f.crossing.begin() + f.upper, g.crossing.begin() + f.lower);
-    std::copy(f.rest.begin() + f.lower, f.rest.begin() + f.upper, g.rest.begin() + f.lower);
-    for (int32_t s = bodies_.lower[placed]; s < bodies_.upper[placed]; ++s) {
-      if (s > bodies_.lower[placed]) --g.crossing[s];
-      g.rest[s] = static_cast<Height>(g.rest[s] - bodies_.size[placed]);
-    }
+    take_out_of_sections(f, f.ids[k], &g);
     to = 0;
     for (size_t at = 0; at < f.count; ++at) {
       const int32_t i = f.by_early[at];
       if (i != static_cast<int32_t>(k)) g.by_early[to++] = i < static_cast<int32_t>(k) ? i : i - 1;
     }
     return bounds_.tighten(&g);
+  }
+
+  /// Body `i` of `f`, which is body `to` of `g`, lies above the placed body `k` if it meets it; else it is passed if its
+  /// turn was before.
+  void lift(const FrameT& f, size_t k, size_t i, size_t to, FrameT* g) const {
+    const Height offset = f.low[k];
+    const Height end = static_cast<Height>(offset + bodies_.size[f.ids[k]]);
+    if (f.low[i] < end && f.begins_at[i] < f.ends_at[k] && f.begins_at[k] < f.ends_at[i]) {
+      const int32_t id = f.ids[i];
+      const Height low = bodies_.align(end, id);
+      g->low[to] = low;
+      g->passed[to] = f.early[i] > low ? 1 : 0;
+      g->early[to] = std::max(low, f.early[i]);
+      g->support[to] = -1;
+      g->ends[to] = static_cast<Height>(g->early[to] + bodies_.size[id]);
+    } else if (f.passed[i] == 0 && (f.low[i] < offset || (f.low[i] == offset && i < k))) {
+      g->passed[to] = 1;
+      g->support[to] = -1;
+    }
+  }
+
+  void take_out_of_sections(const FrameT& f, size_t placed, FrameT* g) const {
+    std::copy(f.crossing.begin() + f.lower, f.crossing.begin() + f.upper, g->crossing.begin() + f.lower);
+    std::copy(f.rest.begin() + f.lower, f.rest.begin() + f.upper, g->rest.begin() + f.lower);
+    for (int32_t s = bodies_.lower[placed]; s < bodies_.upper[placed]; ++s) {
+      if (s > bodies_.lower[placed]) --g->crossing[s];
+      g->rest[s] = static_cast<Height>(g->rest[s] - bodies_.size[placed]);
+    }
   }
 
   const SearchProblem& problem_;

@@ -55,6 +55,18 @@ struct Frame {
   std::vector<int16_t> ends_at;    // section
   std::vector<int32_t> candidates;
 
+  /// Body `to` becomes body `i` of another frame.
+  void copy(size_t to, const Frame& from, size_t i) {
+    ids[to] = from.ids[i];
+    low[to] = from.low[i];
+    early[to] = from.early[i];
+    passed[to] = from.passed[i];
+    support[to] = from.support[i];
+    ends[to] = from.ends[i];
+    begins_at[to] = from.begins_at[i];
+    ends_at[to] = from.ends_at[i];
+  }
+
   void reserve(size_t bodies, size_t sections) {
     if (ids.size() >= bodies) return;
     ids.resize(bodies);

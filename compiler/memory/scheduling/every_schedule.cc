@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "base/flow_network.h"
-#include "compiler/memory/scheduling/stretch.h"
+#include "compiler/memory/scheduling/live_cut.h"
 
 namespace berth::scheduling {
 namespace {
@@ -37,16 +36,6 @@ class EveryScheduleBound {
   }
 
  private:
-  /// When a task runs, compared to one.
-  enum class When : uint8_t { kEither, kBefore, kNotBefore };
-
-  /// Who still wants a buffer while a task runs.
-  struct Wanted {
-    bool surely = false;
-    std::vector<int32_t> maybe;  // readers that may have run
-    int32_t node = -1;           // in the network, when one is needed
-  };
-
   int64_t alive_at_start() const {
     int64_t bytes = 0;
     const auto used = [&](int32_t buffer) { return buffer >= 0 && !problem_.buffers[buffer].readers.empty(); };
@@ -86,50 +75,16 @@ class EveryScheduleBound {
   }
 
   int64_t needed_while(int32_t task) {
-    find_when(task);
-    find_wanted();
+    LiveCut cut(problem_, graph_, divided_, task, &work_);
     const std::vector<InPlace>& candidates = in_place_[task];
     const auto same = [&](const InPlace& other) { return other.to == candidates[0].to; };
-    if (candidates.empty()) return least(task, nullptr);
+    if (candidates.empty()) return cut.least(nullptr);
     if (candidates.size() > kMostCandidates || !std::all_of(candidates.begin(), candidates.end(), same)) {
-      return least(task, nullptr) - most_saved(candidates);
+      return cut.least(nullptr) - most_saved(candidates);
     }
     int64_t bytes = INT64_MAX;
-    for (const InPlace& candidate : candidates) bytes = std::min(bytes, least(task, &candidate));
+    for (const InPlace& candidate : candidates) bytes = std::min(bytes, cut.least(&candidate));
     return bytes;
-  }
-
-  void find_when(int32_t task) {
-    when_.assign(problem_.tasks, When::kEither);
-    work_ -= problem_.tasks;
-    const auto mark = [&](When when, auto&& next) {
-      std::vector<int32_t> found = {task};
-      when_[task] = when;
-      for (size_t i = 0; i < found.size(); ++i) {
-        for (const int32_t other : next(found[i])) {
-          --work_;
-          if (when_[other] != When::kEither) continue;
-          when_[other] = when;
-          found.push_back(other);
-        }
-      }
-    };
-    mark(When::kBefore, [&](int32_t t) -> const std::vector<int32_t>& { return graph_.before(t); });
-    mark(When::kNotBefore, [&](int32_t t) -> const std::vector<int32_t>& { return graph_.after(t); });
-  }
-
-  void find_wanted() {
-    wanted_.assign(problem_.buffers.size(), Wanted{});
-    work_ -= static_cast<int64_t>(wanted_.size());
-    for (size_t b = 0; b < wanted_.size(); ++b) {
-      const Buffer& buffer = problem_.buffers[b];
-      wanted_[b].surely = buffer.kept;
-      for (const int32_t reader : buffer.readers) {
-        --work_;
-        wanted_[b].surely |= when_[reader] == When::kNotBefore;
-        if (when_[reader] == When::kEither) wanted_[b].maybe.push_back(reader);
-      }
-    }
   }
 
   int64_t bytes_of(int32_t buffer) const {
@@ -151,107 +106,11 @@ class EveryScheduleBound {
     return saved;
   }
 
-  /// The least that is alive while `task` runs, when its result takes the bytes of the candidate's if it may.
-  int64_t least(int32_t task, const InPlace* in_place) {
-    FlowNetwork network;
-    node_.assign(when_.size(), -1);
-    for (Wanted& wanted : wanted_) wanted.node = -1;
-    int64_t bytes = 0;
-    for (const SharedBytes& shared : divided_.bytes) {
-      --work_;
-      const bool own = shared.producer == task;
-      const When made = shared.producer < 0 ? When::kBefore : when_[shared.producer];
-      if (own) bytes += shared.bytes;
-      if (!own && made != When::kNotBefore) bytes += add_bytes(shared, made, nullptr, &network);
-    }
-    if (in_place != nullptr) {
-      for (const int32_t p : divided_.of[in_place->from]) {
-        const SharedBytes& shared = divided_.bytes[p];
-        bytes += add_bytes(shared, When::kBefore, &task, &network) - shared.bytes;
-      }
-    }
-    add_tasks(&network);
-    return bytes + network.push(&work_);
-  }
-
-  /// Bytes that are alive in any case; what else is decided by the cut. With `but`, as if that task did not read it.
-  int64_t add_bytes(const SharedBytes& shared, When made, const int32_t* but, FlowNetwork* network) {
-    bool surely = false;
-    bool maybe = false;
-    for (const int32_t b : shared.buffers) {
-      if (b < 0) continue;
-      surely |= but == nullptr ? wanted_[b].surely : wanted_without(b, *but);
-      maybe |= !wanted_[b].maybe.empty();
-    }
-    if (surely && made == When::kBefore) return shared.bytes;
-    if (!surely && !maybe) return 0;
-    const int32_t from = made == When::kBefore ? FlowNetwork::kSource : node_of(shared.producer, network);
-    if (surely) {
-      network->add_arc(from, FlowNetwork::kSink, shared.bytes);
-      return 0;
-    }
-    const int32_t node = network->add_node();
-    network->add_arc(from, node, shared.bytes);
-    for (const int32_t b : shared.buffers) {
-      if (b >= 0 && !wanted_[b].maybe.empty()) network->add_arc(node, node_of_buffer(b, network), kNoCut);
-    }
-    return 0;
-  }
-
-  /// Whether a buffer is wanted by a task that has not run, other than `task`.
-  bool wanted_without(int32_t b, int32_t task) const {
-    const Buffer& buffer = problem_.buffers[b];
-    return buffer.kept || std::any_of(buffer.readers.begin(), buffer.readers.end(), [&](int32_t reader) {
-             return reader != task && when_[reader] == When::kNotBefore;
-           });
-  }
-
-  /// On the source's side when all that read the buffer have run.
-  int32_t node_of_buffer(int32_t b, FlowNetwork* network) {
-    Wanted& wanted = wanted_[b];
-    if (wanted.node < 0) {
-      wanted.node = network->add_node();
-      for (const int32_t reader : wanted.maybe) network->add_arc(wanted.node, node_of(reader, network), kNoCut);
-    }
-    return wanted.node;
-  }
-
-  int32_t node_of(int32_t task, FlowNetwork* network) {
-    int32_t& node = node_[task];
-    if (node < 0) {
-      node = network->add_node();
-      in_network_.push_back(task);
-    }
-    return node;
-  }
-
-  /// If a task has run, its forerunners have.
-  void add_tasks(FlowNetwork* network) {
-    for (size_t i = 0; i < in_network_.size(); ++i) {
-      const int32_t task = in_network_[i];
-      for (const int32_t other : graph_.before(task)) {
-        --work_;
-        if (when_[other] != When::kEither) continue;
-        const int32_t first = node_of(other, network);
-        network->add_arc(node_[task], first, kNoCut);
-      }
-    }
-    in_network_.clear();
-  }
-
-  static constexpr int64_t kNoCut = FlowNetwork::kNoCut;
-
   const Problem& problem_;
   const TaskGraph graph_;
   const DividedBuffers divided_;
   std::vector<std::vector<InPlace>> in_place_;  // of each task: candidates for what it makes
   int64_t work_ = kWork;
-
-  // While one task runs:
-  std::vector<When> when_;
-  std::vector<Wanted> wanted_;       // of each buffer
-  std::vector<int32_t> node_;        // of each task, in the network, or -1
-  std::vector<int32_t> in_network_;  // tasks
 };
 
 }  // namespace

@@ -12,11 +12,8 @@ namespace berth::scheduling {
 /// Whether every schedule of `problem`, with whatever parts in their wholes and results in place, has `bytes` alive at
 /// the start, at the end, or while one of `tasks` runs. True is a proof; false says nothing.
 ///
-/// While a task n runs, all that come before it in every order have run, those that come after it have not, and the
-/// others have or have not: some set D that holds the forerunners of its members. Bytes (shared_bytes.h) are alive when
-/// what makes them is in D or n, and a reader is not in D. The least that this may be over all D is a cut of least cost
-/// (base/flow_network.h): tasks in D are on the source's side. So what lies between two tasks takes its bytes in one form or the
-/// other, in whatever order the tasks between them run:
+/// What is alive while a task runs is a cut through a network (live_cut.h). So what lies between two tasks takes its
+/// bytes in one form or the other, in whatever order the tasks between them run:
 ///
 ///     q, k, v = split(x)           while s runs, v is alive, or x, of which it is a part: one of the two is, as all
 ///     s = matmul(q, k)             of it was made before, and is wanted after

@@ -17,32 +17,16 @@ constexpr int64_t kBeamWork = 4'000'000;
 constexpr int32_t kWindow = 28;
 constexpr int kWindowRounds = 64;
 
-// Of each task: how many others come before it, whatever the order.
-std::vector<int32_t> count_ancestors(const TaskGraph& graph) {
-  const size_t n = graph.tasks();
-  const size_t words = (n + 63) / 64;
-  std::vector<uint64_t> rows(n * words);
-  std::vector<int32_t> counts(n);
-  for (size_t t = 0; t < n; ++t) {
-    uint64_t* row = rows.data() + t * words;
-    for (int32_t b : graph.before(static_cast<int32_t>(t))) {
-      const uint64_t* other = rows.data() + b * words;
-      for (size_t w = 0; w < words; ++w) row[w] |= other[w];
-      row[b / 64] |= uint64_t{1} << (b % 64);
-    }
-    for (size_t w = 0; w < words; ++w) counts[t] += __builtin_popcountll(row[w]);
-  }
-  return counts;
-}
+using Neighbours = const std::vector<int32_t>& (TaskGraph::*)(int32_t task) const;
 
-std::vector<int32_t> count_descendants(const TaskGraph& graph) {
-  const size_t n = graph.tasks();
-  const size_t words = (n + 63) / 64;
-  std::vector<uint64_t> rows(n * words);
-  std::vector<int32_t> counts(n);
-  for (size_t t = n; t-- > 0;) {
+// Of each task: how many others are reached over `next`, whatever the order. `order` has each task behind its next ones.
+std::vector<int32_t> count_reached(const TaskGraph& graph, Neighbours next, const std::vector<int32_t>& order) {
+  const size_t words = (order.size() + 63) / 64;
+  std::vector<uint64_t> rows(order.size() * words);
+  std::vector<int32_t> counts(order.size());
+  for (const int32_t t : order) {
     uint64_t* row = rows.data() + t * words;
-    for (int32_t b : graph.after(static_cast<int32_t>(t))) {
+    for (const int32_t b : (graph.*next)(t)) {
       const uint64_t* other = rows.data() + b * words;
       for (size_t w = 0; w < words; ++w) row[w] |= other[w];
       row[b / 64] |= uint64_t{1} << (b % 64);
@@ -57,8 +41,11 @@ std::vector<int32_t> count_descendants(const TaskGraph& graph) {
 std::vector<int32_t> find_cuts(const TaskGraph& graph) {
   std::vector<int32_t> cuts = {0};
   if (graph.tasks() <= kMaxDivided) {
-    const std::vector<int32_t> before = count_ancestors(graph);
-    const std::vector<int32_t> after = count_descendants(graph);
+    std::vector<int32_t> order(graph.tasks());
+    std::iota(order.begin(), order.end(), 0);
+    const std::vector<int32_t> before = count_reached(graph, &TaskGraph::before, order);
+    std::reverse(order.begin(), order.end());
+    const std::vector<int32_t> after = count_reached(graph, &TaskGraph::after, order);
     for (int32_t t = 0; t + 1 < graph.tasks(); ++t) {
       if (before[t] + after[t] + 1 == graph.tasks()) cuts.push_back(t + 1);
     }
@@ -146,11 +133,8 @@ class Scheduler {
     const int64_t limit = std::min(options_.states, options_.total_states - result_.states);
     const ExactResult exact = search_exactly(stretch, result_.lower_bound, part.peak, limit, &deadline_);
     result_.states += exact.states;
-    if (exact.complete) {
-      raise_bound(exact.bound);
-      return take(stretch, part.begin, exact.order);
-    }
     raise_bound(exact.bound);
+    if (exact.complete) return take(stretch, part.begin, exact.order);
     const int64_t n = stretch.size();
     const int64_t width = std::min<int64_t>(options_.beam, kBeamWork / std::max<int64_t>(1, n * n));
     if (width >= 1) take(stretch, part.begin, search_beam(stretch, part.peak, static_cast<int32_t>(width), &deadline_));
