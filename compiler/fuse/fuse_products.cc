@@ -152,18 +152,15 @@ class Products {
                 {node.args[a], node.args[b], bias, residual, std::string("none"), 0.0, 0.0, std::string()});
   }
 
-  // The product that gives `value`, directly or, of a matrix product, through views. Null with a reason when it cannot
-  // take anything along.
-  const Node* open_product(const Context& context, ValueId value, Reason* reason) {
+  // The product that gives `value`, directly or, of a matrix product, through views. Null where there is none; null with
+  // a reason when it cannot take anything along.
+  const Node* open_product(const Context& context, ValueId value, std::optional<Reason>* reason) {
     const ValueId base = through_views(context, value);
     // One of a narrow type stands before a cast.
     const DType type = context.type(base).dtype;
     const auto wide_sum = has_16_bits(type) ? cast_of(context, base, DType::kF32, type) : std::nullopt;
     const Node* node = context.maker(wide_sum ? *wide_sum : base);
-    if (node == nullptr || !is_product(*node) || (base != value && node->is(OpId::fused_conv_out))) {
-      *reason = Reason::kFused;  // there is none
-      return nullptr;
-    }
+    if (node == nullptr || !is_product(*node) || (base != value && node->is(OpId::fused_conv_out))) return nullptr;
     if (node->args[places_of(*node).activation] != Argument(std::string("none"))) {
       *reason = Reason::kFinished;
     } else if (context.uses(base) != 1 || context.uses(value) != 1) {
@@ -175,11 +172,9 @@ class Products {
   }
 
   Expected<passes::Action> finish(Context& context, ir::Builder& build, NodeId id, const ActivationOf& activation) {
-    Reason reason = Reason::kFused;
+    std::optional<Reason> reason;
     const Node* product = open_product(context, activation.input, &reason);
-    if (product == nullptr) {
-      return reason == Reason::kFused ? passes::Action::keep() : keep(context, id, reason);
-    }
+    if (product == nullptr) return reason ? keep(context, id, *reason) : passes::Action::keep();
     std::vector<Argument> args = product->args;
     const size_t at = places_of(*product).activation;
     args[at] = activation.name;
@@ -212,12 +207,10 @@ class Products {
     const Node* best = nullptr;
     size_t other = 0;
     int32_t latest = -1;
-    Reason reason = Reason::kFused;
+    std::optional<Reason> reason;
     for (size_t k = 0; k < 2; ++k) {
       const ValueId value = std::get<ValueId>(node.args[k]);
-      Reason own = Reason::kFused;
-      const Node* product = open_product(context, value, &own);
-      if (own != Reason::kFused) reason = own;
+      const Node* product = open_product(context, value, &reason);
       if (product == nullptr) continue;
       const int32_t place = context.method().value(product->results[0]).node.index;
       if (place <= latest) continue;
@@ -225,7 +218,7 @@ class Products {
       best = product;
       other = 1 - k;
     }
-    if (best == nullptr) return reason == Reason::kFused ? passes::Action::keep() : keep(context, id, reason);
+    if (best == nullptr) return reason ? keep(context, id, *reason) : passes::Action::keep();
     if (context.number(node.args[arg::add_out::alpha]) != 1.0) return keep(context, id, Reason::kScaled);
     const ValueId added = std::get<ValueId>(node.args[other]);
     if (context.type(node.results[0]).shape != context.type(std::get<ValueId>(node.args[1 - other])).shape) {
@@ -261,7 +254,7 @@ class Products {
       const ValueId value = value_argument(node, k);
       const ValueId by = value_argument(node, 1 - k);
       if (!value.valid() || !by.valid()) continue;
-      Reason reason = Reason::kFused;
+      std::optional<Reason> reason;
       const Node* product = open_product(context, value, &reason);
       if (product == nullptr || !product->is(OpId::fused_narrow_linear_out)) continue;
       const ir::Constant* constant = context.constant(Argument(by));

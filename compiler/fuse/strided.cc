@@ -94,90 +94,126 @@ std::optional<Dim> index_of(ir::Symbols& symbols, const ir::Argument& argument, 
 
 Strided follow(const Context& context, ValueId value, bool scaled, int depth);
 
-// What `value`, which `node` makes, is of the base of what the node reads. False when it is not a movement.
-bool move(const Context& context, const Node& node, ValueId value, bool scaled, int depth, Strided* out) {
-  ir::Symbols& symbols = context.symbols();
-  if (scaled && (node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out) || node.is(OpId::div_out) ||
-                 node.is(OpId::div_Scalar_out))) {
-    for (size_t k = 0; k < 2; ++k) {
-      const bool divided = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
-      const auto number = context.number(node.args[k]);
-      const ValueId* other = std::get_if<ValueId>(&node.args[1 - k]);
-      if (!number || other == nullptr || !is_row_major(context, *other) || (divided && k == 0)) continue;
-      if (context.type(*other).shape != context.type(value).shape) continue;
-      *out = follow(context, *other, scaled, depth);
-      out->scale *= divided ? 1 / *number : *number;
-      return true;
-    }
-    return false;
+// `value`, which `node` makes by moving elements of `input`.
+struct Movement {
+  const Context& context;
+  const Node& node;
+  ValueId value, input;
+  bool scaled;
+  int depth;
+
+  size_t rank() const { return context.type(input).shape.size(); }
+  Strided from() const { return follow(context, input, scaled, depth); }
+};
+
+using Moved = std::optional<Strided>;
+
+Moved follow_reshape(const Movement& move) {
+  Strided out = move.from();
+  return regroup(move.context.symbols(), move.context.type(move.value).shape, &out) ? Moved(std::move(out)) : Moved();
+}
+
+Moved follow_permute(const Movement& move) {
+  const Strided from = move.from();
+  Strided out = from;
+  for (size_t i = 0; i < move.rank(); ++i) {
+    const auto d = dim_of(std::get<DimList>(move.node.args[arg::permute_copy_out::dims])[i], move.rank());
+    if (!d) return std::nullopt;
+    out.sizes[i] = from.sizes[*d];
+    out.strides[i] = from.strides[*d];
+  }
+  return out;
+}
+
+Moved follow_transpose(const Movement& move) {
+  const auto a = dim_of(move.node.args[arg::transpose_copy_int_out::dim0], move.rank());
+  const auto b = dim_of(move.node.args[arg::transpose_copy_int_out::dim1], move.rank());
+  if (!a || !b) return std::nullopt;
+  Strided out = move.from();
+  std::swap(out.sizes[*a], out.sizes[*b]);
+  std::swap(out.strides[*a], out.strides[*b]);
+  return out;
+}
+
+// From an index of a dimension on.
+bool begin_at(const Movement& move, const ir::Argument& index, size_t dim, Strided* out) {
+  ir::Symbols& symbols = move.context.symbols();
+  const auto begin = index_of(symbols, index, out->sizes[dim]);
+  if (begin) out->offset = symbols.add(out->offset, symbols.mul(*begin, out->strides[dim]));
+  return begin.has_value();
+}
+
+Moved follow_select(const Movement& move) {
+  const auto d = dim_of(move.node.args[arg::select_copy_int_out::dim], move.rank());
+  if (!d) return std::nullopt;
+  Strided out = move.from();
+  if (!begin_at(move, move.node.args[arg::select_copy_int_out::index], *d, &out)) return std::nullopt;
+  out.sizes.erase(out.sizes.begin() + static_cast<ptrdiff_t>(*d));
+  out.strides.erase(out.strides.begin() + static_cast<ptrdiff_t>(*d));
+  return out;
+}
+
+Moved follow_slice(const Movement& move) {
+  const auto d = dim_of(move.node.args[arg::slice_copy_Tensor_out::dim], move.rank());
+  if (!d || move.node.args[arg::slice_copy_Tensor_out::step] != ir::Argument(ir::Dim(1))) return std::nullopt;
+  Strided out = move.from();
+  if (!begin_at(move, move.node.args[arg::slice_copy_Tensor_out::start], *d, &out)) return std::nullopt;
+  out.sizes[*d] = move.context.type(move.value).shape[*d];
+  return out;
+}
+
+Moved follow_split(const Movement& move) {
+  const auto d = dim_of(move.node.args[arg::split_with_sizes_copy_out::dim], move.rank());
+  if (!d) return std::nullopt;
+  Strided out = move.from();
+  ir::Symbols& symbols = move.context.symbols();
+  const int part = move.context.method().value(move.value).result;
+  for (int i = 0; i < part; ++i) {
+    const Dim before = std::get<DimList>(move.node.args[arg::split_with_sizes_copy_out::split_sizes])[i];
+    out.offset = symbols.add(out.offset, symbols.mul(before, out.strides[*d]));
+  }
+  out.sizes[*d] = move.context.type(move.value).shape[*d];
+  return out;
+}
+
+// A product with a number, or a quotient by one.
+Moved follow_product(const Context& context, const Node& node, ValueId value, int depth) {
+  const bool divided = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
+  if (!divided && !node.is(OpId::mul_out) && !node.is(OpId::mul_Scalar_out)) return std::nullopt;
+  for (size_t k = 0; k < 2; ++k) {
+    const auto number = context.number(node.args[k]);
+    const ValueId* other = std::get_if<ValueId>(&node.args[1 - k]);
+    if (!number || other == nullptr || !is_row_major(context, *other) || (divided && k == 0)) continue;
+    if (context.type(*other).shape != context.type(value).shape) continue;
+    Strided out = follow(context, *other, true, depth);
+    out.scale *= divided ? 1 / *number : *number;
+    return out;
+  }
+  return std::nullopt;
+}
+
+// What `value`, which `node` makes, is of the base of what the node reads; nothing when it is not a movement.
+Moved follow_movement(const Context& context, const Node& node, ValueId value, bool scaled, int depth) {
+  if (scaled) {
+    if (Moved out = follow_product(context, node, value, depth)) return out;
   }
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
-  if (input == nullptr || !is_row_major(context, *input)) return false;
-  const size_t rank = context.type(*input).shape.size();
-  if (node.op->is_reshape()) {
-    *out = follow(context, *input, scaled, depth);
-    return regroup(symbols, context.type(value).shape, out);
-  }
-  if (node.is(OpId::permute_copy_out)) {
-    const Strided from = follow(context, *input, scaled, depth);
-    *out = from;
-    for (size_t i = 0; i < rank; ++i) {
-      const auto d = dim_of(std::get<DimList>(node.args[arg::permute_copy_out::dims])[i], rank);
-      if (!d) return false;
-      out->sizes[i] = from.sizes[*d];
-      out->strides[i] = from.strides[*d];
-    }
-    return true;
-  }
-  if (node.is(OpId::transpose_copy_int_out)) {
-    const auto a = dim_of(node.args[arg::transpose_copy_int_out::dim0], rank);
-    const auto b = dim_of(node.args[arg::transpose_copy_int_out::dim1], rank);
-    if (!a || !b) return false;
-    *out = follow(context, *input, scaled, depth);
-    std::swap(out->sizes[*a], out->sizes[*b]);
-    std::swap(out->strides[*a], out->strides[*b]);
-    return true;
-  }
-  const bool select = node.is(OpId::select_copy_int_out);
-  const bool slice = node.is(OpId::slice_copy_Tensor_out);
-  if (select || slice) {
-    // A select's dim and index stand where a slice's dim and start do.
-    static_assert(size_t{arg::select_copy_int_out::dim} == size_t{arg::slice_copy_Tensor_out::dim} &&
-                  size_t{arg::select_copy_int_out::index} == size_t{arg::slice_copy_Tensor_out::start});
-    const auto d = dim_of(node.args[arg::slice_copy_Tensor_out::dim], rank);
-    if (!d || (slice && node.args[arg::slice_copy_Tensor_out::step] != ir::Argument(ir::Dim(1)))) return false;
-    *out = follow(context, *input, scaled, depth);
-    const auto index = index_of(symbols, node.args[arg::slice_copy_Tensor_out::start], out->sizes[*d]);
-    if (!index) return false;
-    out->offset = symbols.add(out->offset, symbols.mul(*index, out->strides[*d]));
-    if (slice) {
-      out->sizes[*d] = context.type(value).shape[*d];
-    } else {
-      out->sizes.erase(out->sizes.begin() + static_cast<ptrdiff_t>(*d));
-      out->strides.erase(out->strides.begin() + static_cast<ptrdiff_t>(*d));
-    }
-    return true;
-  }
-  if (node.is(OpId::split_with_sizes_copy_out)) {
-    const auto d = dim_of(node.args[arg::split_with_sizes_copy_out::dim], rank);
-    if (!d) return false;
-    *out = follow(context, *input, scaled, depth);
-    const int part = context.method().value(value).result;
-    for (int i = 0; i < part; ++i) {
-      const Dim before = std::get<DimList>(node.args[arg::split_with_sizes_copy_out::split_sizes])[i];
-      out->offset = symbols.add(out->offset, symbols.mul(before, out->strides[*d]));
-    }
-    out->sizes[*d] = context.type(value).shape[*d];
-    return true;
-  }
-  return false;
+  if (input == nullptr || !is_row_major(context, *input)) return std::nullopt;
+  const Movement one = {context, node, value, *input, scaled, depth};
+  if (node.op->is_reshape()) return follow_reshape(one);
+  if (node.is(OpId::permute_copy_out)) return follow_permute(one);
+  if (node.is(OpId::transpose_copy_int_out)) return follow_transpose(one);
+  if (node.is(OpId::select_copy_int_out)) return follow_select(one);
+  if (node.is(OpId::slice_copy_Tensor_out)) return follow_slice(one);
+  if (node.is(OpId::split_with_sizes_copy_out)) return follow_split(one);
+  return std::nullopt;
 }
 
 Strided follow(const Context& context, ValueId value, bool scaled, int depth) {
   const Node* node = context.maker(value);
-  Strided result;
-  if (node != nullptr && depth < kMaxDepth && move(context, *node, value, scaled, depth + 1, &result)) return result;
-  return whole(context, value);
+  if (node == nullptr || depth >= kMaxDepth) return whole(context, value);
+  const Moved moved = follow_movement(context, *node, value, scaled, depth + 1);
+  return moved ? *moved : whole(context, value);
 }
 
 }  // namespace
