@@ -64,68 +64,95 @@ Moments join(const Images& images, const float* blocks, int64_t first, int64_t l
   return whole;
 }
 
-}  // namespace
-
-Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args) {
-  const Tensor& input = args.input;
-  const Tensor* weight = args.weight;
-  const Tensor* bias = args.bias;
-  Tensor& out = args.out0;
-  Tensor& mean = args.out1;
-  Tensor& rstd = args.out2;
+// What the kernel was called with, once it has taken the call.
+struct Call {
+  const arguments::native_group_norm_out& args;
   Images images;
-  const bool taken = images_of(input, &images) && is_channels_last_f32(out) && out.sizes() == input.sizes() &&
-                     images.count == args.N && images.channels == args.C && args.group > 0 &&
-                     images.channels % args.group == 0 && is_affine(weight, images.channels) &&
-                     is_affine(bias, images.channels) && are_dense_f32(mean, rstd);
-  if (!taken) return portable::native_group_norm_out(context, args);
-  images.groups = args.group;
-  const int32_t moments[] = {static_cast<int32_t>(images.count), static_cast<int32_t>(images.groups)};
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, mean, moments));
-  BERTH_RETURN_IF_ERROR(portable::resize_out(context, rstd, moments));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, input, out));
-  BERTH_RETURN_IF_ERROR(portable::check_memory(context, mean, rstd));
-  if (weight != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *weight));
-  if (bias != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *bias));
-  auto* temp = static_cast<float*>(context.allocate_temp(images.temp() * sizeof(float)));
-  if (temp == nullptr) return Error::kMemoryAllocationFailed;
+  float* blocks;  // of each block of an image: means, then squares, of its channels
+  float* affine;  // of each image: mean, factor and shift of its channels
+};
 
-  const int64_t channels = images.channels;
-  const int64_t blocks = images.blocks();
-  const float* x = input.data<float>();
+bool takes(const arguments::native_group_norm_out& args, Images* images) {
+  if (!images_of(args.input, images)) return false;
+  images->groups = args.group;
+  return is_channels_last_f32(args.out0) && args.out0.sizes() == args.input.sizes() && images->count == args.N &&
+         images->channels == args.C && args.group > 0 && images->channels % args.group == 0 &&
+         is_affine(args.weight, images->channels) && is_affine(args.bias, images->channels) &&
+         are_dense_f32(args.out1, args.out2);
+}
+
+Error prepare_outputs(KernelContext& context, const arguments::native_group_norm_out& args, const Images& images) {
+  const int32_t moments[] = {static_cast<int32_t>(images.count), static_cast<int32_t>(images.groups)};
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, args.out1, moments));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, args.out2, moments));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, args.input, args.out0));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, args.out1, args.out2));
+  if (args.weight != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.weight));
+  if (args.bias != nullptr) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.bias));
+  return Error::kOk;
+}
+
+void find_moments(KernelContext& context, const Call& call) {
+  const Images& images = call.images;
+  const int64_t channels = images.channels, blocks = images.blocks();
+  const float* x = call.args.input.data<float>();
   context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = images.begin(i % blocks);
       channel_moments(x + (i / blocks * images.pixels + first) * channels, images.begin(i % blocks + 1) - first,
-                      channels, temp + i * 2 * channels, temp + (i * 2 + 1) * channels);
+                      channels, call.blocks + i * 2 * channels, call.blocks + (i * 2 + 1) * channels);
     }
   });
-  float* affine = temp + images.count * blocks * 2 * channels;
-  const double eps = args.eps;
-  const int64_t size = channels / images.groups;
+}
+
+// The moments of each group, and what they make of its channels.
+void join_groups(const Call& call) {
+  const Images& images = call.images;
+  const int64_t channels = images.channels, size = channels / images.groups;
   for (int64_t i = 0; i < images.count * images.groups; ++i) {
     const int64_t image = i / images.groups;
     const int64_t first = i % images.groups * size;
-    const Moments whole = join(images, temp + image * blocks * 2 * channels, first, first + size);
-    const double factor = 1 / std::sqrt(whole.squares + eps);
-    float* own = affine + image * 3 * channels;
+    const Moments whole = join(images, call.blocks + image * images.blocks() * 2 * channels, first, first + size);
+    const double factor = 1 / std::sqrt(whole.squares + call.args.eps);
+    float* own = call.affine + image * 3 * channels;
     for (int64_t c = first; c < first + size; ++c) {
       own[c] = static_cast<float>(whole.mean);
-      own[channels + c] = static_cast<float>(factor * portable::element_or(weight, c, 1));
-      own[2 * channels + c] = static_cast<float>(portable::element_or(bias, c, 0));
+      own[channels + c] = static_cast<float>(factor * portable::element_or(call.args.weight, c, 1));
+      own[2 * channels + c] = static_cast<float>(portable::element_or(call.args.bias, c, 0));
     }
-    mean.data<float>()[i] = static_cast<float>(whole.mean);
-    rstd.data<float>()[i] = static_cast<float>(factor);
+    call.args.out1.data<float>()[i] = static_cast<float>(whole.mean);
+    call.args.out2.data<float>()[i] = static_cast<float>(factor);
   }
+}
+
+void normalize(KernelContext& context, const Call& call) {
+  const Images& images = call.images;
+  const int64_t channels = images.channels, blocks = images.blocks();
+  const float* x = call.args.input.data<float>();
+  float* y = call.args.out0.data<float>();
   context.parallel_for(images.count * blocks, images.grain(), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = images.begin(i % blocks);
       const int64_t offset = (i / blocks * images.pixels + first) * channels;
-      const float* own = affine + i / blocks * 3 * channels;
+      const float* own = call.affine + i / blocks * 3 * channels;
       normalize_channels(x + offset, images.begin(i % blocks + 1) - first,
-                         {channels, own, own + channels, own + 2 * channels}, out.data<float>() + offset);
+                         {channels, own, own + channels, own + 2 * channels}, y + offset);
     }
   });
+}
+
+}  // namespace
+
+Error native_group_norm_out(KernelContext& context, const arguments::native_group_norm_out& args) {
+  Images images;
+  if (!takes(args, &images)) return portable::native_group_norm_out(context, args);
+  BERTH_RETURN_IF_ERROR(prepare_outputs(context, args, images));
+  auto* temp = static_cast<float*>(context.allocate_temp(images.temp() * sizeof(float)));
+  if (temp == nullptr) return Error::kMemoryAllocationFailed;
+  const Call call = {args, images, temp, temp + images.count * images.blocks() * 2 * images.channels};
+  find_moments(context, call);
+  join_groups(call);
+  normalize(context, call);
   return Error::kOk;
 }
 

@@ -57,8 +57,11 @@ struct Floats {
 
 // The first pixel of a tile.
 struct Pixel {
-  int64_t image, y, x;  // of the result; where a line is all pixels, x is counted from the first of all
+  int64_t image, y, x;  // of the result; where a row is all pixels, x is counted from the first of all
 };
+
+// Of a line of the cache.
+constexpr int64_t kLineFloats = 16;
 
 // One panel of one group.
 template <typename A>
@@ -69,10 +72,13 @@ struct Panel {
   int64_t channel;  // the group's first of the input
   Columns columns;
   const float* bias;  // load_bias()
-};
 
-// Of a line of the cache.
-constexpr int64_t kLineFloats = 16;
+  // The line to ask for with the row of weights at `b`, of so many registers.
+  template <int kVectors>
+  HWY_INLINE const float* ahead_at(const typename A::Weight* b) const {
+    return ahead + (b - weight) / (kVectors * kLanes) * kLineFloats;
+  }
+};
 
 // One row of weights, or a part of it. Three rows of the input lie behind one pointer.
 template <typename A, int kPart, int kBegin, int kEnd, int kRows, int kVectors, int kPointers>
@@ -255,16 +261,14 @@ HWY_NOINLINE void row_tile(const TileJob& job, const Panel<A>& panel, const Pixe
       const int64_t last = x + (kRows - 1) * job.stride[1];
       all.before(run, sum);
       if (x >= 0 && last < job.in[1]) {
-        add_rows<A, 0, kRows>(sum, row + x * channels, step, b, run,
-                              panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
+        add_rows<A, 0, kRows>(sum, row + x * channels, step, b, run, panel.template ahead_at<kVectors>(b));
       } else if constexpr (kRows > 1) {
         // Where padding is, there is nothing to add: mostly to the first pixel or the last.
         if (x < 0 && x + job.stride[1] >= 0 && last < job.in[1]) {
           add_rows<A, 1, kRows>(sum, row + (x + job.stride[1]) * channels, step, b, run,
-                                panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
+                                panel.template ahead_at<kVectors>(b));
         } else if (x >= 0 && last >= job.in[1] && last - job.stride[1] < job.in[1]) {
-          add_rows<A, 0, kRows - 1>(sum, row + x * channels, step, b, run,
-                                    panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
+          add_rows<A, 0, kRows - 1>(sum, row + x * channels, step, b, run, panel.template ahead_at<kVectors>(b));
         } else {
           HWY_ALIGN float sums[kRows * kVectors * kLanes];
           store_sums(sum, sums);
@@ -307,8 +311,7 @@ HWY_NOINLINE void mixed_tile(const TileJob& job, const Panel<A>& panel, const Pi
       }
       if (any) {
         all.before(job.depth, sum);
-        add_scattered<A, kRows, kVectors>(sum, a, b, job.depth,
-                                          panel.ahead + (b - panel.weight) / (kVectors * kLanes) * kLineFloats);
+        add_scattered<A, kRows, kVectors>(sum, a, b, job.depth, panel.template ahead_at<kVectors>(b));
       }
     }
   }
@@ -364,9 +367,9 @@ const float* ahead_of(const TileJob& job, const Panel<A>& panel, int vectors, in
 
 template <typename A, int kVectors>
 void run_strips(const TileJob& job, Panel<A> panel, int64_t begin, int64_t end) {
-  const int64_t line = begin / job.strips_per_row;
+  const int64_t row = begin / job.strips_per_row;
   int64_t strip = begin % job.strips_per_row;
-  Pixel pixel = {line / job.out[0], line % job.out[0], 0};
+  Pixel pixel = {row / job.out[0], row % job.out[0], 0};
   for (; begin < end; ++begin) {
     panel.ahead = ahead_of(job, panel, kVectors, begin);
     pixel.x = job.strip_begin(strip);

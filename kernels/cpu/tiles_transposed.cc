@@ -150,7 +150,7 @@ class TransposedEngine final : public PackedEngine {
         functions_(functions),
         work_(work),
         zeros_(std::max(parts[0].job.depth, 2 * functions.lanes)) {
-    count_lines();
+    count_rows();
   }
   const char* name() const override { return "tiles"; }
 
@@ -158,7 +158,7 @@ class TransposedEngine final : public PackedEngine {
     // A phase without positions in the largest sizes has no part.
     if (!spec.channels_last() || static_cast<int64_t>(parts_.size()) != spec.stride[0] * spec.stride[1]) return false;
     for (Part& part : parts_) set_sizes(spec, functions_, &part);
-    count_lines();
+    count_rows();
     work_ = spec.flops() / 2;
     return true;
   }
@@ -171,33 +171,32 @@ class TransposedEngine final : public PackedEngine {
       part.job.zeros = zeros_.data();
       part.job.out_data = operands.out + part.out;
     }
-    const int64_t items = lines_ * line_items();
+    const int64_t items = rows_ * row_items();
     context.parallel_for(items, work_ < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) run_item(item / line_items(), item % line_items());
+      for (int64_t item = begin; item < end; ++item) run_item(item / row_items(), item % row_items());
     });
     return Error::kOk;
   }
 
  private:
-  void count_lines() {
-    lines_ = 0;
-    for (const Part& part : parts_) lines_ = std::max(lines_, part.job.rows);
+  void count_rows() {
+    rows_ = 0;
+    for (const Part& part : parts_) rows_ = std::max(rows_, part.job.rows);
   }
 
-  // An item is a panel of a line of a part; all parts of a line lie side by side in the result.
+  // An item is a panel of a row of a part; all parts of a row lie side by side in the result.
   int64_t panels() const { return parts_[0].job.groups * parts_[0].job.panels; }
-  int64_t line_items() const { return static_cast<int64_t>(parts_.size()) * panels(); }
-  void run_item(int64_t line, int64_t item) const {
+  int64_t row_items() const { return static_cast<int64_t>(parts_.size()) * panels(); }
+  void run_item(int64_t row, int64_t item) const {
     const TileJob& job = parts_[item / panels()].job;
-    if (line < job.rows)
-      functions_.run(job, item % panels(), line * job.strips_per_row, (line + 1) * job.strips_per_row);
+    if (row < job.rows) functions_.run(job, item % panels(), row * job.strips_per_row, (row + 1) * job.strips_per_row);
   }
 
   std::vector<Part> parts_;
   TileFunctions functions_;
   double work_;
   Zeros zeros_;
-  int64_t lines_ = 0;
+  int64_t rows_ = 0;
 };
 
 class TransposedKind final : public EngineKind {
