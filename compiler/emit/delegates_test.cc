@@ -24,7 +24,7 @@ std::vector<std::string> arguments_of(const format::MethodDesc& method, size_t i
   return texts;
 }
 
-// The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every storage starts
+// The scratch of 16 bytes comes after the call's input and output, in their device's arena, where every buffer starts
 // at a multiple of 256.
 TEST(Delegates, ScratchIsTheLastArgumentAndPlanned) {
   const EmittedProgram emitted = program_of(testing::kDelegatedAddRelu, testing::with_own_scratch());

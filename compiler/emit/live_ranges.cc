@@ -23,8 +23,8 @@ std::vector<LiveRange> live_ranges(const memory::MethodPlan& plan, const Emitted
   }
   for (const memory::CandidateId id : model.candidates.all.ids()) {
     if (!is_taken(plan.packing, id)) continue;
-    const packing::Candidate& merge = model.candidates.all[id].merge;
-    for (const int32_t buffer : {merge.from, merge.to}) ranges[memory::BufferId{buffer}].merged = true;
+    const packing::Candidate& taken = model.candidates.all[id].buffers;
+    for (const int32_t buffer : {taken.from, taken.to}) ranges[memory::BufferId{buffer}].shared = true;
   }
   return {ranges.begin(), ranges.end()};
 }

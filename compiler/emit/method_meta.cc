@@ -133,10 +133,10 @@ class MethodSymbols {
 /// The first step of `space` in which the live bytes are `load`; -1 when there is none.
 int64_t step_with_load(const memory::Buffers& buffers, int32_t space, int64_t load) {
   std::vector<std::pair<int64_t, int64_t>> changes;  // (step, bytes); deaths sort before births
-  for (const packing::Buffer& storage : buffers.all) {
-    if (storage.space != space || storage.size == 0) continue;
-    changes.emplace_back(storage.lower, storage.size);
-    changes.emplace_back(storage.upper, -storage.size);
+  for (const packing::Buffer& buffer : buffers.all) {
+    if (buffer.space != space || buffer.size == 0) continue;
+    changes.emplace_back(buffer.lower, buffer.size);
+    changes.emplace_back(buffer.upper, -buffer.size);
   }
   std::sort(changes.begin(), changes.end());
   int64_t live = 0;

@@ -42,7 +42,7 @@ struct LiveRange {
   /// Whether they hold state, which lives from one run to the next; `first` and `end` then mean nothing.
   bool state = false;
   /// Whether they share bytes with another live range on purpose: an alias candidate that the planner took.
-  bool merged = false;
+  bool shared = false;
 };
 
 /// A call of a delegate, or all calls of one that was compiled elsewhere.

@@ -43,7 +43,7 @@ class StackMaker {
     std::iota(root_.begin(), root_.end(), 0);
     for (const memory::CandidateId id : plan.model.candidates.all.ids()) {
       if (!memory::is_taken(plan.packing, id)) continue;
-      const packing::Candidate& taken = plan.model.candidates.all[id].merge;
+      const packing::Candidate& taken = plan.model.candidates.all[id].buffers;
       root_[find(taken.from)] = find(taken.to);
     }
   }

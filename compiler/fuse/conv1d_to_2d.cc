@@ -25,7 +25,7 @@ std::vector<Dim> image_shape(std::vector<Dim> shape) {
   return shape;
 }
 
-// A dimension of a line in its image.
+// A dimension of a signal in its image.
 std::optional<int64_t> image_dim(const Argument& argument) {
   const Dim* dim = std::get_if<Dim>(&argument);
   if (dim == nullptr || !dim->is_constant()) return std::nullopt;
@@ -157,9 +157,9 @@ class RegionConverter {
   // From here on an image stands for `result`; the others read the view.
   Status stands_for(ValueId result, ValueId made, const std::string& source) {
     const DimList shape = method_.tensor(result).shape;
-    BERTH_ASSIGN_OR_RETURN(const ValueId line, build_.one(OpId::view_copy_out, {made, shape}, source));
-    image_[line] = made;
-    replaced_.add(result, line);
+    BERTH_ASSIGN_OR_RETURN(const ValueId signal, build_.one(OpId::view_copy_out, {made, shape}, source));
+    image_[signal] = made;
+    replaced_.add(result, signal);
     return Done{};
   }
 
@@ -260,15 +260,15 @@ class RegionConverter {
   // Over the places alone.
   Expected<bool> largest(NodeId id) {
     const Node& node = method_.node(id);
-    const ValueId line = std::get<ValueId>(node.args[arg::amax_out::self]), result = node.results[0];
+    const ValueId signal = std::get<ValueId>(node.args[arg::amax_out::self]), result = node.results[0];
     const DimList& dims = std::get<DimList>(node.args[arg::amax_out::dim]);
-    const ir::TensorType& type = method_.tensor(line);
+    const ir::TensorType& type = method_.tensor(signal);
     if (dims.size() != 1 || image_dim(dims[0]) != 3 || type.dtype != DType::kF32) return false;
     const Dim places = type.shape.back();
     if (!places.is_constant() || places.value < 1) return false;
     const std::string source = node.source;
     const DimList window = {Dim(1), places}, shape = method_.tensor(result).shape;
-    std::vector<Argument> args = {image_.at(line), window, window, ir::dims({0, 0}), ir::dims({1, 1}), false};
+    std::vector<Argument> args = {image_.at(signal), window, window, ir::dims({0, 0}), ir::dims({1, 1}), false};
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
                            build_.create(OpId::max_pool2d_with_indices_out, std::move(args), source));
     BERTH_ASSIGN_OR_RETURN(const ValueId rows,
@@ -281,11 +281,11 @@ class RegionConverter {
   // Before the first place and behind the last one.
   Expected<bool> padded(NodeId id) {
     const Node node = method_.node(id);
-    const ValueId line = std::get<ValueId>(node.args[arg::constant_pad_nd_out::self]), result = node.results[0];
+    const ValueId signal = std::get<ValueId>(node.args[arg::constant_pad_nd_out::self]), result = node.results[0];
     const DimList& pads = std::get<DimList>(node.args[arg::constant_pad_nd_out::pad]);
     const auto known = [](const Dim& pad) { return pad.is_constant() && pad.value >= 0; };
     if (!is_line(result) || pads.size() != 2 || !std::all_of(pads.begin(), pads.end(), known)) return false;
-    ValueList parts = {image_.at(line)};
+    ValueList parts = {image_.at(signal)};
     for (size_t side = 0; side < 2; ++side) {
       if (pads[side].value == 0) continue;
       BERTH_ASSIGN_OR_RETURN(const ValueId filled, filled_line(node, pads[side]));
@@ -323,7 +323,7 @@ class RegionConverter {
     return true;
   }
 
-  // Views between a line and its image, such as those around pools over one axis.
+  // Views between a signal and its image, such as those around pools over one axis.
   Expected<bool> view(const Node& node) {
     const ValueId from = std::get<ValueId>(node.args[arg::view_copy_out::self]);
     const ValueId to = node.results[0];
@@ -341,7 +341,7 @@ class RegionConverter {
   ir::Method& method_;
   Graph& graph_;
   ir::Builder build_;
-  std::map<ValueId, ValueId> image_;  // of each line that has one
+  std::map<ValueId, ValueId> image_;  // of each signal that has one
   Replacements replaced_;
   bool changed_ = false;
 };

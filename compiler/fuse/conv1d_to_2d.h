@@ -7,8 +7,9 @@
 //
 // Convolutions, of numbers or of bytes, begin such a stretch; element-wise operators, cat, slices and splits, group
 // norm, means and maxima over the places (as a pool of all of them) go on with it. So does padding with a number, as of
-// causal convolutions, as a concatenation with a line of that number. What knows nothing of images reads the view. A permutation (0, 2,
-// 1) that only turns tokens into channels or back becomes one of [n, 1, l, c], which channels_last makes a view.
+// causal convolutions, as a concatenation with a signal of that number. What knows nothing of images reads the view. A
+// permutation (0, 2, 1) that only turns tokens into channels or back becomes one of [n, 1, l, c], which channels_last
+// makes a view.
 //
 // For targets with the channels innermost.
 #pragma once

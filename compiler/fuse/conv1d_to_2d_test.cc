@@ -43,7 +43,7 @@ TEST(Conv1dTo2d, PaddingAndMaximaGoOnWithImages) {
       "aten::constant_pad_nd dim_order_ops::_clone_dim_order berth::conv aten::full aten::permute_copy aten::full "
       "aten::permute_copy aten::cat berth::conv aten::max_pool2d_with_indices aten::permute_copy")
       << one.text;
-  // Of a part of the line, and of the channels too: not what images have an operator for.
+  // Of a part of the signal, and of the channels too: not what images have an operator for.
   const Fused other = fused(with_constants({{"w", {4, 3, 2}}}, "%x: f32[2,3,12]", R"(
     %c: f32[2,4,11] = aten::convolution(%x, %w, none, [1], [0], [1], false, [0], 1)
     %e: f32[2,4,9] = aten::constant_pad_nd(%c, [-3, 1], 0.0)

@@ -114,7 +114,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("split_heads", split_heads),
       {"dce", passes::dce},
       pass("conv1d_to_2d", conv1d_to_2d),
-      // Unused lines count as readers of their images.
+      // Unused signals count as readers of their images.
       {"dce", passes::dce},
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),

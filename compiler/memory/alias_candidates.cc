@@ -44,16 +44,17 @@ void append(AliasCandidates from, AliasCandidates* to) {
 
 KeptCandidates within_spaces(AliasCandidates from, const IdVector<Id<packing::Buffer>, packing::Buffer>& buffers) {
   const auto crosses = [&](const AliasCandidate& c) {
-    return buffers[{c.merge.from}].space != buffers[{c.merge.to}].space;
+    return buffers[{c.buffers.from}].space != buffers[{c.buffers.to}].space;
   };
   std::set<int32_t> cut;
   for (const AliasCandidate& candidate : from.all) {
-    if (candidate.merge.all_or_none != packing::kAlone && crosses(candidate)) cut.insert(candidate.merge.all_or_none);
+    if (candidate.buffers.all_or_none != packing::kAlone && crosses(candidate))
+      cut.insert(candidate.buffers.all_or_none);
   }
   KeptCandidates kept;
   IdVector<CandidateId, CandidateId> moved(from.all.size());
   for (const CandidateId id : from.all.ids()) {
-    if (crosses(from.all[id]) || cut.count(from.all[id].merge.all_or_none) > 0) continue;
+    if (crosses(from.all[id]) || cut.count(from.all[id].buffers.all_or_none) > 0) continue;
     moved[id] = kept.candidates.all.push_back(from.all[id]);
     kept.were.push_back(id);
   }

@@ -45,7 +45,7 @@ struct AliasCandidate {
   ir::NodeId node;
   ir::ValueId value;
   ir::ValueId base;
-  packing::Candidate merge;    // the same in buffers
+  packing::Candidate buffers;  // the same, in buffers
   bool is_sub_buffer = false;  // `value` is a part of `base` (sub_buffers.h), and the node needs no instruction
 };
 

@@ -15,7 +15,7 @@ struct Arena {
   Device device;
   bool holds_state = false;
   std::string bank;                        // its name (banks.h); "": the device has none
-  int64_t alignment = 16;                  // of the arena's address and of each storage in it
+  int64_t alignment = 16;                  // of the arena's address and of each buffer in it
   int64_t behind = 0;                      // bytes that follow the last value (base/backend_facts.h)
   int64_t capacity = packing::kUnlimited;  // bytes for values; of a bank: those that state leaves
   int64_t bank_bytes = -1;                 // the bank's capacity; -1: none is set

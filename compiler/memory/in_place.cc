@@ -94,30 +94,30 @@ class AliasFinder {
     if (std::find(offered->begin(), offered->end(), buffer) != offered->end()) return;
     offered->push_back(buffer);
     remark(id, k, ReuseReason::kReuse, found_.all.next_id(), base);
-    packing::Candidate merge;
-    merge.from = result.index;
-    merge.to = buffer.index;
-    found_.all.push_back({id, node.results[0], base, merge});
+    packing::Candidate buffers;
+    buffers.from = result.index;
+    buffers.to = buffer.index;
+    found_.all.push_back({id, node.results[0], base, buffers});
   }
 
   int32_t space_of(ValueId value) const { return live_.buffers.all[live_.aliases.homes[value].buffer].space; }
 
   /// Not where another name of its bytes may be larger.
-  bool fills_its_storage(ValueId value) const {
-    const packing::Buffer& storage = live_.buffers.all[live_.aliases.homes[value].buffer];
-    return storage.size == ir::max_bytes(method_.tensor(value), module_.symbols);
+  bool fills_its_buffer(ValueId value) const {
+    const packing::Buffer& buffer = live_.buffers.all[live_.aliases.homes[value].buffer];
+    return buffer.size == ir::max_bytes(method_.tensor(value), module_.symbols);
   }
 
   /// Whether nothing reads the input's bytes after the node.
   ReuseReason dead(NodeId id, ValueId input) const {
-    const BufferId storage = live_.aliases.homes[input].buffer;
+    const BufferId buffer = live_.aliases.homes[input].buffer;
     const int64_t step = live_.steps.nodes[id];
-    if (is_state_[storage]) return ReuseReason::kState;
-    if (!fills_its_storage(input) || !fills_its_storage(method_.node(id).results[0])) return ReuseReason::kSizeDiffers;
+    if (is_state_[buffer]) return ReuseReason::kState;
+    if (!fills_its_buffer(input) || !fills_its_buffer(method_.node(id).results[0])) return ReuseReason::kSizeDiffers;
     if (space_of(input) != space_of(method_.node(id).results[0])) return ReuseReason::kState;
     if (returned_[input]) return ReuseReason::kGraphOutput;
     if (live_.steps.last_reads[input] > step) return ReuseReason::kStillRead;
-    return live_.buffers.all[storage].upper > step + 1 ? ReuseReason::kViewAlive : ReuseReason::kReuse;
+    return live_.buffers.all[buffer].upper > step + 1 ? ReuseReason::kViewAlive : ReuseReason::kReuse;
   }
 
   const ir::Module& module_;

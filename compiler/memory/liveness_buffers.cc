@@ -43,19 +43,19 @@ void Analysis::find_outputs() {
 
 Expected<BufferId> Analysis::add_buffer(const TensorType& type, bool state, int64_t lower, int64_t upper,
                                         const std::string& name, ValueId first) {
-  packing::Buffer storage;
-  storage.size = ir::max_bytes(type, module_.symbols);
-  if (storage.size > packing::kMaxBytes / 4) {
+  packing::Buffer buffer;
+  buffer.size = ir::max_bytes(type, module_.symbols);
+  if (buffer.size > packing::kMaxBytes / 4) {
     return fault(name, "it may take over 2^58 bytes; give its symbolic dimensions smaller bounds",
                  Error::kOutOfResources);
   }
-  storage.space = out_.arenas.space(type.device, state);
-  storage.alignment = out_.arenas.alignment(storage.space);
-  storage.lower = lower;
-  storage.upper = upper;
+  buffer.space = out_.arenas.space(type.device, state);
+  buffer.alignment = out_.arenas.alignment(buffer.space);
+  buffer.lower = lower;
+  buffer.upper = upper;
   out_.buffers.first_value.push_back(first);
   state_of_buffer_.push_back({});
-  return out_.buffers.all.push_back(storage);
+  return out_.buffers.all.push_back(buffer);
 }
 
 /// Every state that any method of the module mentions lies in the state's arena of every method, in the module's
@@ -70,10 +70,10 @@ Status Analysis::place_states() {
     out_.buffers.states[s] = buffer;
     state_of_buffer_[buffer] = s;
     if (options_.state_alignments.has_value()) {
-      packing::Buffer& storage = out_.buffers.all[buffer];
-      int64_t& end = ends[storage.space];
-      storage.fixed = align_up(end, storage.alignment);
-      end = storage.fixed + storage.size;
+      packing::Buffer& placed = out_.buffers.all[buffer];
+      int64_t& end = ends[placed.space];
+      placed.fixed = align_up(end, placed.alignment);
+      end = placed.fixed + placed.size;
     }
     if (!state.type.device.is_cpu() && module_.methods.size() > 1) number_arenas_alike();
   }
@@ -135,9 +135,9 @@ void Analysis::read_at(ValueId value, int64_t step) {
 void Analysis::alive_at(ValueId value, int64_t step) {
   const ValueHome& place = out_.aliases.homes[value];
   if (place.home != Home::kBuffer) return;
-  packing::Buffer& storage = out_.buffers.all[place.buffer];
-  storage.lower = std::min(storage.lower, step);
-  storage.upper = std::max(storage.upper, step + 1);
+  packing::Buffer& buffer = out_.buffers.all[place.buffer];
+  buffer.lower = std::min(buffer.lower, step);
+  buffer.upper = std::max(buffer.upper, step + 1);
 }
 
 ir::StateId Analysis::state_at(ValueId value) const {

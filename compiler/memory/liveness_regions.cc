@@ -50,9 +50,9 @@ Status Analysis::make_results(const Node& node, const std::string& where) {
     out_.buffers.made_twice.resize(out_.buffers.all.size(), false);
     out_.buffers.made_twice[place.buffer] = true;
     if (out_.aliases.stands_for[result].valid()) continue;
-    packing::Buffer& storage = out_.buffers.all[place.buffer];
-    storage.lower = std::numeric_limits<int64_t>::max();
-    storage.upper = 0;
+    packing::Buffer& buffer = out_.buffers.all[place.buffer];
+    buffer.lower = std::numeric_limits<int64_t>::max();
+    buffer.upper = 0;
   }
   return Done{};
 }
@@ -69,6 +69,16 @@ bool is_stacked(const Node& node, ValueId result) {
   if (!node.is(OpId::scan)) return false;
   const auto carried = static_cast<ptrdiff_t>(std::get<ValueList>(node.args[arg::scan::carried]).size());
   return std::find(node.results.begin(), node.results.begin() + carried, result) == node.results.begin() + carried;
+}
+
+/// Whether `value` is one alone of the first `count` outputs.
+bool is_given_once(const Graph& region, size_t count, ValueId value) {
+  const auto is_value = [&](const ir::Argument& output) {
+    const ValueId* other = std::get_if<ValueId>(&output);
+    return other != nullptr && *other == value;
+  };
+  const auto begin = region.outputs.begin();
+  return std::count_if(begin, begin + static_cast<ptrdiff_t>(count), is_value) == 1;
 }
 
 bool is_carried_on_device(const ir::Method& method, const Node& node, ValueId result) {
@@ -91,11 +101,7 @@ void Analysis::bind_outputs(const Graph& region, const std::vector<ValueId>& res
     // begins. What a loop carries on a device may have no place of its own (liveness_rows.cc).
     const bool rows = is_stacked(node, *value) || is_carried_on_device(method_, node, *value);
     const bool own = made_here[maker] && !node.op->is_reshape() && !node.is(OpId::state_read) && !rows;
-    const auto same = [&](const ir::Argument& output) {
-      const ValueId* other = std::get_if<ValueId>(&output);
-      return other != nullptr && *other == *value;
-    };
-    const bool once = std::count_if(region.outputs.begin(), region.outputs.end(), same) == 1;
+    const bool once = is_given_once(region, region.outputs.size(), *value);
     if (own && once && method_.value(*value).type == method_.value(results[k]).type) {
       out_.aliases.stands_for[*value] = results[k];
     }
@@ -195,12 +201,7 @@ void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& re
     const bool same =
         type != nullptr && type->is_static() && method_.value(*value).type == method_.value(results[i]).type;
     const bool computed = !may_be_view(node) && !node.is(OpId::state_read);
-    const auto is_value = [&](const ir::Argument& output) {
-      const ValueId* other = std::get_if<ValueId>(&output);
-      return other != nullptr && *other == *value;
-    };
-    const auto end = body.outputs.begin() + static_cast<ptrdiff_t>(carried);
-    const bool once = std::count_if(body.outputs.begin(), end, is_value) == 1;
+    const bool once = is_given_once(body, carried, *value);
     if (!same || !computed || !once || out_.aliases.rows[*value].in_row() ||
         out_.aliases.homes[results[i]].home != Home::kBuffer)
       continue;
@@ -232,8 +233,8 @@ void Analysis::keep_through_loop(int64_t begin, int64_t end) {
     alive_at(value, begin);
     alive_at(value, end);
   }
-  for (packing::Buffer& storage : out_.buffers.all) {
-    if (storage.lower < begin && storage.upper > begin + 1) storage.upper = std::max(storage.upper, end + 1);
+  for (packing::Buffer& buffer : out_.buffers.all) {
+    if (buffer.lower < begin && buffer.upper > begin + 1) buffer.upper = std::max(buffer.upper, end + 1);
   }
 }
 

@@ -17,7 +17,7 @@ using testing::value_text;
 struct Analysed : NamedModel {
   using NamedModel::NamedModel;
 
-  /// "[lower, upper) size", or where it is when it has no storage.
+  /// "[lower, upper) size", or where it is when it has no buffer.
   std::string range(const std::string& name) const {
     const ValueHome& place = model.aliases.homes[value(name)];
     if (place.home == Home::kConstant) return "constant";

@@ -24,7 +24,7 @@ packing::Problem packing_problem(const MemoryModel& model) {
   problem.buffers.assign(model.buffers.all.begin(), model.buffers.all.end());
   problem.spaces.clear();
   for (const Arena& arena : model.arenas) problem.spaces.push_back({arena.capacity});
-  for (const AliasCandidate& candidate : model.candidates.all) problem.candidates.push_back(candidate.merge);
+  for (const AliasCandidate& candidate : model.candidates.all) problem.candidates.push_back(candidate.buffers);
   add_output_scratch(model, &problem);
   return problem;
 }

@@ -87,14 +87,14 @@ class ProblemBuilder {
 
   scheduling::Problem run() {
     problem_.tasks = static_cast<int32_t>(graph_.nodes.size());
-    for (const packing::Buffer& storage : model_.buffers.all) {
-      scheduling::Buffer buffer;
-      buffer.bytes = storage.size;
-      buffer.producer = task_of(storage.lower);
-      buffer.kept = storage.upper > steps_.end;
+    for (const packing::Buffer& buffer : model_.buffers.all) {
+      scheduling::Buffer made;
+      made.bytes = buffer.size;
+      made.producer = task_of(buffer.lower);
+      made.kept = buffer.upper > steps_.end;
       // What is made after the last node, or dead before the first, takes its bytes whatever the order.
-      if (storage.lower >= steps_.end || storage.upper <= steps_.begin) buffer.bytes = 0;
-      problem_.buffers.push_back(std::move(buffer));
+      if (buffer.lower >= steps_.end || buffer.upper <= steps_.begin) made.bytes = 0;
+      problem_.buffers.push_back(std::move(made));
     }
     int32_t turn = -1;
     for (int32_t task = 0; task < problem_.tasks; ++task) {

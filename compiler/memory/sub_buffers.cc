@@ -95,7 +95,7 @@ class SubBufferFinder {
   BufferId buffer_of(ValueId value) const { return live_.aliases.homes[value].buffer; }
   int64_t bytes(ValueId value) const { return ir::max_bytes(method_.tensor(value), module_.symbols); }
 
-  /// Whether the value's bytes are those of a storage that may be put somewhere else.
+  /// Whether the value's bytes are those of a buffer that may be put somewhere else.
   ReuseReason fills_buffer_of(ValueId value) const {
     const ValueHome& place = live_.aliases.homes[value];
     if (place.home == Home::kConstant) return ReuseReason::kConstant;
@@ -191,13 +191,13 @@ class SubBufferFinder {
     }
     found_.sub_buffers[id] = found_.all.next_id();
     for (const Part& part : parts) {
-      packing::Candidate merge;
-      merge.from = buffer_of(part.value).index;
-      merge.to = buffer_of(whole).index;
-      merge.offset = part.offset;
-      merge.alignment = alignment_of(buffer_of(part.value));
-      merge.all_or_none = parts.size() == 1 ? packing::kAlone : id.index;
-      found_.all.push_back({id, part.value, whole, merge, true});
+      packing::Candidate buffers;
+      buffers.from = buffer_of(part.value).index;
+      buffers.to = buffer_of(whole).index;
+      buffers.offset = part.offset;
+      buffers.alignment = alignment_of(buffer_of(part.value));
+      buffers.all_or_none = parts.size() == 1 ? packing::kAlone : id.index;
+      found_.all.push_back({id, part.value, whole, buffers, true});
     }
     return ReuseReason::kReuse;
   }

@@ -71,7 +71,7 @@ class DeadBytes {
   /// What is made by this instruction. Not where it is made over something else on purpose.
   static void add_unmade(const std::vector<LiveRange>& lives, int32_t pc, std::vector<Range>* dead) {
     for (const LiveRange& life : lives) {
-      if (life.state || life.merged || life.first != pc || life.bytes == 0) continue;
+      if (life.state || life.shared || life.first != pc || life.bytes == 0) continue;
       dead->push_back({life.memory_id - 1, life.offset, life.bytes});
     }
   }
