@@ -240,18 +240,18 @@ Status MethodImporter::import_view(const flatbuffers::Vector<int32_t>& args) {
 Status MethodImporter::name_value(Slot from, Slot to, ValueId value) {
   const format::Storage storage = format::storage_of(*tensor(from));
   const bool stored = storage == format::Storage::kConstant || storage == format::Storage::kExternalConstant;
-  if ((stored && regions_.count(from) == 0) || named_.count(from) != 0) {
+  if ((stored && ranges_.count(from) == 0) || named_.count(from) != 0) {
     named_[to] = value;
     return Done{};
   }
-  const Region region = region_of(from);
-  const int write = memory_.find(region);
+  const ByteRange range = range_of(from);
+  const int write = memory_.find(range);
   if (write < 0) {  // no bytes at all: nothing can change them
     named_[to] = value;
     return Done{};
   }
   named_.erase(to);
-  regions_[to] = region;
+  ranges_[to] = range;
   views_[{write, to}] = value;
   return Done{};
 }

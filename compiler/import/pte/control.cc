@@ -50,19 +50,19 @@ Status MethodImporter::import_range(uint32_t begin, uint32_t end) {
 }
 
 MethodImporter::Snapshot MethodImporter::snapshot() const {
-  return {memory_, regions_, views_, numbers_, named_, constants_, writes_.size(), states_.size()};
+  return {memory_, ranges_, views_, numbers_, named_, constants_, writes_.size(), states_.size()};
 }
 
 // Back to how things were before a branch or a body; but state that was met inside stays known.
 void MethodImporter::restore(const Snapshot& before) {
   memory_ = before.memory;
-  regions_ = before.regions;
+  ranges_ = before.ranges;
   views_ = before.views;
   numbers_ = before.numbers;
   named_ = before.named;
   constants_ = before.constants;
   for (size_t i = before.states; i < states_.size(); ++i) {
-    memory_.write(writes_[states_[i].write].region, states_[i].write);
+    memory_.write(writes_[states_[i].write].range, states_[i].write);
   }
 }
 
@@ -77,13 +77,13 @@ Status MethodImporter::forget(size_t first, size_t last) {
   std::set<int> of_states;
   for (const StateSlot& state : states_) of_states.insert(state.write);
   std::set<std::tuple<uint32_t, uint64_t, uint64_t>> known;
-  std::vector<Region> regions;
+  std::vector<ByteRange> ranges;
   for (size_t i = first; i < last; ++i) {
-    const Region& region = writes_[i].region;
+    const ByteRange& range = writes_[i].range;
     if (of_states.count(static_cast<int>(i)) != 0) continue;
-    if (known.emplace(region.space, region.begin, region.end).second) regions.push_back(region);
+    if (known.emplace(range.space, range.begin, range.end).second) ranges.push_back(range);
   }
-  for (const Region& region : regions) record(-1, ValueId(), region);
+  for (const ByteRange& range : ranges) record(-1, ValueId(), range);
   return Done{};
 }
 
@@ -104,7 +104,7 @@ Expected<MethodImporter::Branch> MethodImporter::import_branch(uint32_t begin, u
   for (Slot slot : slots) {
     if (tensor(slot) == nullptr) continue;
     const bool moved = moved_.count(slot) != 0;
-    const int write = named_.count(slot) != 0 ? 0 : memory_.find(region_of(slot));
+    const int write = named_.count(slot) != 0 ? 0 : memory_.find(range_of(slot));
     if (write < 0) continue;
     if (!moved && writes_[write].slot != slot) continue;
     auto value = read(slot);
@@ -114,8 +114,8 @@ Expected<MethodImporter::Branch> MethodImporter::import_branch(uint32_t begin, u
   }
   branch.numbers = numbers_;
   for (Slot slot : moved_) {
-    regions_.erase(slot);
-    branch.touched.push_back(region_of(slot));
+    ranges_.erase(slot);
+    branch.touched.push_back(range_of(slot));
   }
   std::swap(moved_, moved_around);
   graph_ = around;
@@ -181,7 +181,7 @@ Status MethodImporter::join(const Snapshot& before, const Argument& condition, B
     no.graph.outputs.push_back(found->second);
   }
   const std::set<Slot> moved = yes.moved;
-  std::vector<Region> touched = yes.touched;
+  std::vector<ByteRange> touched = yes.touched;
   touched.insert(touched.end(), no.touched.begin(), no.touched.end());
   std::vector<ir::Graph> regions;
   regions.push_back(std::move(yes.graph));
@@ -189,13 +189,13 @@ Status MethodImporter::join(const Snapshot& before, const Argument& condition, B
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                          append(OpId::if_, {condition}, std::move(regions), std::move(types), slots));
   BERTH_TRY(forget(before.writes, writes_.size()));
-  for (const Region& region : touched) record(-1, ValueId(), region);
+  for (const ByteRange& range : touched) record(-1, ValueId(), range);
   for (size_t i = 0; i < slots.size(); ++i) {
     if (moved.count(slots[i]) != 0) {
       moved_.insert(slots[i]);
       named_[slots[i]] = results[i];  // its own bytes are unused from now on
     } else {
-      record(slots[i], results[i], region_of(slots[i]));
+      record(slots[i], results[i], range_of(slots[i]));
     }
   }
   // A number that differs from branch to branch is none that is known now.

@@ -44,7 +44,7 @@ Expected<uint32_t> MethodImporter::count_inputs(const flatbuffers::Vector<int32_
     const Slot slot = args.Get(first - 1);
     const fb::Tensor* t = tensor(slot);
     if (t == nullptr || inputs_.count(slot) != 0 || written.count(slot) != 0) break;
-    if (regions_.count(slot) != 0 || named_.count(slot) != 0) break;  // a name of what was there
+    if (ranges_.count(slot) != 0 || named_.count(slot) != 0) break;  // a name of what was there
     const format::Storage storage = format::storage_of(*t);
     if (storage != format::Storage::kPlanned && storage != format::Storage::kNone) break;
     --first;

@@ -61,7 +61,7 @@ Status MethodImporter::find_carried(Loop& loop) {
     const fb::KernelCall* copy = call_of(i, "aten::copy_.");
     if (copy == nullptr || copy->args()->size() < 3) continue;
     const Slot slot = copy->args()->Get(0);
-    if (tensor(slot) == nullptr || memory_.find(region_of(slot)) < 0) continue;
+    if (tensor(slot) == nullptr || memory_.find(range_of(slot)) < 0) continue;
     if (std::find(loop.slots.begin(), loop.slots.end(), slot) != loop.slots.end()) continue;
     BERTH_TRY(spend(loop.slots.size()));
     BERTH_ASSIGN_OR_RETURN(const ValueId value, read(slot));
@@ -110,7 +110,7 @@ Status MethodImporter::import_body(Loop& loop, Stack& stack) {
   const auto add_input = [&](Slot slot, ir::TensorType type) {
     const ValueId value = method_.add_value(std::move(type), slot_name(slot));
     loop.region.inputs.push_back(value);
-    record(slot, value, region_of(slot));
+    record(slot, value, range_of(slot));
   };
   for (size_t i = 0; i < loop.slots.size(); ++i) add_input(loop.slots[i], method_.tensor(loop.carried[i]));
   for (size_t i = 0; i < loop.slices.size(); ++i) {

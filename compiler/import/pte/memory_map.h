@@ -9,12 +9,12 @@
 namespace berth::pte {
 
 /// Bytes [begin, end) of an arena, or of a value outside of arenas. REQUIRES: begin < end.
-struct Region {
+struct ByteRange {
   uint32_t space = 0;
   uint64_t begin = 0;
   uint64_t end = 0;
 
-  bool covers_same_bytes(const Region& other) const {
+  bool covers_same_bytes(const ByteRange& other) const {
     return space == other.space && begin == other.begin && end == other.end;
   }
 };
@@ -24,12 +24,12 @@ class MemoryMap {
   static constexpr int kNothing = -1;  // nothing was written to any of the bytes
   static constexpr int kSeveral = -2;  // no one write left all of them
 
-  /// The write that wrote all of `region`.
-  int find(const Region& region) const;
-  /// The writes in `region`, in order of address; empty if some of its bytes were never written.
-  std::vector<std::pair<Region, int>> pieces(const Region& region) const;
-  /// Records that `write` (not negative) wrote `region`.
-  void write(const Region& region, int write);
+  /// The write that wrote all of `range`.
+  int find(const ByteRange& range) const;
+  /// The writes in `range`, in order of address; empty if some of its bytes were never written.
+  std::vector<std::pair<ByteRange, int>> pieces(const ByteRange& range) const;
+  /// Records that `write` (not negative) wrote `range`.
+  void write(const ByteRange& range, int write);
 
  private:
   struct Piece {

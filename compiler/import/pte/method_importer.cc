@@ -62,7 +62,7 @@ Status MethodImporter::import_inputs() {
     BERTH_ASSIGN_OR_RETURN(ir::TensorType type, input_type(static_cast<int>(i), slot));
     ValueId value = method_.add_input(std::move(type), slot_name(slot));
     BERTH_ASSIGN_OR_RETURN(value, row_major(value, slot_name(slot)));
-    record(slot, value, region_of(slot));
+    record(slot, value, range_of(slot));
   }
   return Done{};
 }
@@ -86,7 +86,7 @@ Status MethodImporter::import_outputs() {
   // What the program leaves in bytes of the caller's own: outputs behind its own, as for archives of torch.export.
   for (const Slot slot : *plan_.inputs()) {
     if (tensor(slot) == nullptr || format::is_planned(*tensor(slot))) continue;
-    const int write = memory_.find(region_of(slot));
+    const int write = memory_.find(range_of(slot));
     const bool changed = write >= 0 && static_cast<size_t>(write) >= inputs_.size();
     if (!changed) continue;
     BERTH_ASSIGN_OR_RETURN(ValueId value, read(slot));

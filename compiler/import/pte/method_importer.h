@@ -1,10 +1,9 @@
 // MethodImporter: imports one method of a program file to a method of the IR.
 //
-// Slots are indices into the method's value table. A tensor's slot has a region of memory; its value is that of the
-// last write to the region (MemoryMap). The parts: values.cc (slots to values and back), state.cc, calls.cc (kernels),
-// cache_operators.cc (those of language models), prims.cc and
-// numbers.cc (numbers, known now and at run time), sizes.cc (symbols), control.cc (jumps), loops.cc and
-// own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
+// Slots are indices into the method's value table. A tensor's slot has a range of bytes; its value is that of the
+// last write to the range (MemoryMap). The parts: values.cc (slots to values and back), state.cc, calls.cc (kernels),
+// cache_operators.cc (those of language models), prims.cc and numbers.cc (numbers, known now and at run time), sizes.cc
+// (symbols), control.cc (jumps), loops.cc and own_loops.cc (ExecuTorch's and Berth's), delegates.cc.
 #pragma once
 
 #include <map>
@@ -78,7 +77,7 @@ class MethodImporter {
   struct Write {
     Slot slot = -1;
     ValueId value;  // invalid: bytes that depend on the path taken
-    Region region;
+    ByteRange range;
   };
   /// Bytes of a constant or an initial value, and the file that they lie in: null for bytes in memory.
   struct Stored {
@@ -98,7 +97,7 @@ class MethodImporter {
   /// What is undone at the end of a branch.
   struct Snapshot {
     MemoryMap memory;
-    std::map<Slot, Region> regions;
+    std::map<Slot, ByteRange> ranges;
     std::map<std::pair<int, Slot>, ValueId> views;
     std::map<Slot, Argument> numbers;
     std::map<Slot, ValueId> named;
@@ -111,7 +110,7 @@ class MethodImporter {
     std::map<Slot, ValueId> results;  // what each slot holds at the end
     std::set<Slot> moved;             // those of them that a MoveCall names
     std::map<Slot, Argument> numbers;
-    std::vector<Region> touched;
+    std::vector<ByteRange> touched;
   };
   /// The stacked tensors of a loop: its index, and the value appended to each stacked slot.
   struct Stack {
@@ -136,7 +135,7 @@ class MethodImporter {
   // values.cc
   const fb::EValue& entry(Slot slot) const { return *plan_.values()->Get(static_cast<uint32_t>(slot)); }
   const fb::Tensor* tensor(Slot slot) const { return format::tensor_at(plan_, slot); }
-  Region region_of(Slot slot);
+  ByteRange range_of(Slot slot);
   std::string slot_name(Slot slot) const;
   /// The name of output `k`, which is `slot`, in berth.meta; may be empty.
   std::string output_name(size_t k, Slot slot) const;
@@ -144,13 +143,13 @@ class MethodImporter {
   ir::TensorType declared_type(Slot slot) const;
   Expected<ValueId> read(Slot slot);
   Expected<ValueId> read_from(int write, Slot slot);
-  Expected<ValueId> reinterpret(const Write& write, Slot slot, const Region& region);
-  Expected<ValueId> assemble(Slot slot, const Region& region);
-  Expected<ValueId> flat_part(const Write& write, const Region& region, std::string_view name);
+  Expected<ValueId> reinterpret(const Write& write, Slot slot, const ByteRange& range);
+  Expected<ValueId> assemble(Slot slot, const ByteRange& range);
+  Expected<ValueId> flat_part(const Write& write, const ByteRange& range, std::string_view name);
   Expected<ValueId> constant(Slot slot);
   Expected<Stored> stored(Slot slot) const;
   Status define(Slot slot, ValueId value);
-  void record(Slot slot, ValueId value, const Region& region);
+  void record(Slot slot, ValueId value, const ByteRange& range);
   Expected<ValueId> in_order(ValueId value, const std::vector<uint8_t>& order, std::string_view name);
   Expected<ValueId> row_major(ValueId value, std::string_view name);
   Expected<ValueId> view(ValueId value, const DimList& sizes, std::string_view name);
@@ -318,7 +317,7 @@ class MethodImporter {
   MemoryMap memory_;
   std::vector<Write> writes_;
   std::vector<StateSlot> states_;
-  std::map<Slot, Region> regions_;                 // of slots that an instruction has moved
+  std::map<Slot, ByteRange> ranges_;               // of slots that an instruction has moved
   std::map<std::pair<int, Slot>, ValueId> views_;  // a write as another slot sees it
   // Slots of numbers that an instruction has set: what is known now, or the tensor that the number is read from; an
   // invalid ValueId where it depends on the path taken.

@@ -48,10 +48,10 @@ Status MethodImporter::note_write(Slot slot, const Loop& loop, Carried* carried)
     return Done{};
   }
   if (tensor(slot) == nullptr || named_.count(slot) != 0 || has(loop.slices, slot)) return Done{};
-  const int write = memory_.find(region_of(slot));
+  const int write = memory_.find(range_of(slot));
   if (write < 0) return Done{};
   const Write& before = writes_[write];
-  if (!before.value.valid() || !before.region.covers_same_bytes(region_of(slot))) return Done{};
+  if (!before.value.valid() || !before.range.covers_same_bytes(range_of(slot))) return Done{};
   if (tensor(before.slot)->scalar_type() != tensor(slot)->scalar_type() || has(carried->slots, before.slot))
     return Done{};
   BERTH_TRY(spend(carried->slots.size()));
@@ -105,7 +105,7 @@ Status MethodImporter::check_states(size_t known, size_t first_write) {
     const size_t own = states_[i].write;
     for (size_t w = first_write; w < writes_.size(); ++w) {
       BERTH_TRY(spend(1));
-      const Region &a = writes_[w].region, &b = writes_[own].region;
+      const ByteRange &a = writes_[w].range, &b = writes_[own].range;
       if (w == own || a.space != b.space || a.end <= b.begin || b.end <= a.begin) continue;
       return unsupported(slot_text(states_[i].slot) + " is state without a name that a loop changes");
     }
@@ -118,7 +118,7 @@ void MethodImporter::open_region(const Carried& carried, ir::Graph* region) {
     const Slot slot = carried.slots[i];
     const ValueId value = method_.add_value(method_.value(carried.start[i]).type, slot_name(slot));
     region->inputs.push_back(value);
-    if (carried.overwritten.count(i) == 0) record(slot, value, region_of(slot));
+    if (carried.overwritten.count(i) == 0) record(slot, value, range_of(slot));
   }
   for (Slot slot : carried.numbers) numbers_[slot] = ValueId();
 }
@@ -157,7 +157,7 @@ Status MethodImporter::import_condition(uint32_t begin, uint32_t exit, Carried* 
   const bool single = std::all_of(type.shape.begin(), type.shape.end(), [](Dim d) { return d == Dim(1); });
   if (type.dtype != DType::kBool || !single) return unsupported("jumps by a tensor that is not one truth value");
   for (size_t i = 0; i < carried->slots.size(); ++i) {
-    const int write = memory_.find(region_of(carried->slots[i]));
+    const int write = memory_.find(range_of(carried->slots[i]));
     if (write < 0 || writes_[write].value != inputs[i]) carried->overwritten.insert(i);
   }
   region->outputs.emplace_back(value);

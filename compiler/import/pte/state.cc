@@ -16,7 +16,7 @@ Status MethodImporter::find_states() {
     if (initial || (named && storage == format::Storage::kPlanned)) {
       uint64_t bytes = 0;
       if (!format::tensor_nbytes(*t, &bytes) || bytes == 0) continue;
-      if (memory_.find(region_of(slot)) != MemoryMap::kNothing) continue;  // another name of state, or of an input
+      if (memory_.find(range_of(slot)) != MemoryMap::kNothing) continue;  // another name of state, or of an input
       BERTH_TRY(add_state(slot));
     }
   }
@@ -34,8 +34,8 @@ Status MethodImporter::add_state(Slot slot) {
   const char* own_name = extra == nullptr ? "" : format::text(extra->fully_qualified_name());
   state.name = own_name[0] == '\0' ? slot_name(slot) : own_name;
   BERTH_ASSIGN_OR_RETURN(state.type, held(declared_type(slot), slot));
-  const Region region = region_of(slot);
-  StateKey key(region.space, region.begin, static_cast<int>(state.type.dtype), {t.sizes()->begin(), t.sizes()->end()},
+  const ByteRange range = range_of(slot);
+  StateKey key(range.space, range.begin, static_cast<int>(state.type.dtype), {t.sizes()->begin(), t.sizes()->end()},
                extra == nullptr ? "" : state.name);
   auto found = shared_.states.find(key);
   if (found == shared_.states.end()) {
@@ -71,7 +71,7 @@ Status MethodImporter::add_state(Slot slot) {
   auto ordered = row_major(value, slot_name(slot));
   graph_ = within;
   if (!ordered.ok()) return ordered.error();
-  record(slot, *ordered, region);
+  record(slot, *ordered, range);
   states_.push_back({found->second, slot, static_cast<int>(writes_.size()) - 1});
   return Done{};
 }
@@ -79,8 +79,8 @@ Status MethodImporter::add_state(Slot slot) {
 Status MethodImporter::write_states() {
   const std::vector<StateSlot> states = states_;
   for (const StateSlot& state : states) {
-    const Region region = writes_[state.write].region;
-    const int write = memory_.find(region);
+    const ByteRange range = writes_[state.write].range;
+    const int write = memory_.find(range);
     if (write == state.write) continue;
     if (write < 0) return unsupported(slot_text(state.slot) + " is state of which a part is changed");
     BERTH_ASSIGN_OR_RETURN(ValueId value, read_from(write, state.slot));

@@ -39,16 +39,16 @@ DimList sizes_in_memory(const DimList& sizes, const std::vector<uint8_t>& order)
 
 }  // namespace
 
-Region MethodImporter::region_of(Slot slot) {
-  const auto moved = regions_.find(slot);
-  if (moved != regions_.end()) return moved->second;
-  const Region own{kOwnSpace + static_cast<uint32_t>(slot), 0, 1};
+ByteRange MethodImporter::range_of(Slot slot) {
+  const auto moved = ranges_.find(slot);
+  if (moved != ranges_.end()) return moved->second;
+  const ByteRange own{kOwnSpace + static_cast<uint32_t>(slot), 0, 1};
   const fb::Tensor* t = tensor(slot);
   if (t == nullptr || !format::is_planned(*t)) return own;
   const uint64_t bytes = bytes_of(*t);
   if (bytes == 0) return own;
   const uint64_t begin = format::planned_offset(*t->allocation_info());
-  return Region{t->allocation_info()->memory_id(), begin, begin + bytes};
+  return ByteRange{t->allocation_info()->memory_id(), begin, begin + bytes};
 }
 
 std::string MethodImporter::slot_name(Slot slot) const {
@@ -88,11 +88,11 @@ Expected<ValueId> MethodImporter::read(Slot slot) {
   const auto named = named_.find(slot);
   if (named != named_.end()) return named->second;
   const format::Storage storage = format::storage_of(*t);
-  const bool moved = regions_.count(slot) != 0;
+  const bool moved = ranges_.count(slot) != 0;
   const bool constants = storage == format::Storage::kConstant || storage == format::Storage::kExternalConstant;
   if (constants && !moved) return constant(slot);
-  const Region region = region_of(slot);
-  int write = memory_.find(region);
+  const ByteRange range = range_of(slot);
+  int write = memory_.find(range);
   if (write == MemoryMap::kNothing) {
     if (bytes_of(*t) == 0) {
       ir::Builder build(module_, method_, *graph_);
@@ -103,15 +103,15 @@ Expected<ValueId> MethodImporter::read(Slot slot) {
     }
     if (!format::is_planned(*t)) return unsupported(slot_text(slot) + " is read before anything gives it its bytes");
     BERTH_TRY(add_state(slot));
-    write = memory_.find(region);
+    write = memory_.find(range);
   }
-  if (write == MemoryMap::kSeveral) return assemble(slot, region);
+  if (write == MemoryMap::kSeveral) return assemble(slot, range);
   return read_from(write, slot);
 }
 
 // Several writes side by side, such as the parts of a `cat` that are computed in their places.
-Expected<ValueId> MethodImporter::assemble(Slot slot, const Region& region) {
-  const auto pieces = memory_.pieces(region);
+Expected<ValueId> MethodImporter::assemble(Slot slot, const ByteRange& range) {
+  const auto pieces = memory_.pieces(range);
   if (pieces.empty() || !declared_type(slot).dim_order.empty()) {
     return unsupported(slot_text(slot) +
                        " is read where no one instruction has written all of its bytes: it is neither a value of this "
@@ -131,7 +131,7 @@ Expected<ValueId> MethodImporter::assemble(Slot slot, const Region& region) {
   }
   BERTH_ASSIGN_OR_RETURN(const ValueId whole, one(OpId::cat_out, {parts, Dim(0)}, name));
   BERTH_ASSIGN_OR_RETURN(const ValueId value, view(whole, declared_type(slot).shape, name));
-  record(slot, value, region);
+  record(slot, value, range);
   return value;
 }
 
@@ -142,15 +142,15 @@ Expected<ValueId> MethodImporter::read_from(int write, Slot slot) {
   }
   const auto known = views_.find({write, slot});
   if (known != views_.end()) return known->second;
-  const Region region = region_of(slot);
-  if (from.slot == slot && from.region.covers_same_bytes(region)) return from.value;
-  auto value = reinterpret(from, slot, region);
+  const ByteRange range = range_of(slot);
+  if (from.slot == slot && from.range.covers_same_bytes(range)) return from.value;
+  auto value = reinterpret(from, slot, range);
   if (value.ok()) views_[{write, slot}] = *value;
   return value;
 }
 
 // The bytes that `write` left, or some of them, as what `slot` says they are.
-Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, const Region& region) {
+Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, const ByteRange& range) {
   const fb::Tensor& from = *tensor(write.slot);
   const fb::Tensor& to = *tensor(slot);
   const std::string name = slot_name(slot);
@@ -159,7 +159,7 @@ Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, con
   }
   const std::vector<uint8_t> from_order = dim_order_of(from);
   const std::vector<uint8_t> to_order = dim_order_of(to);
-  const bool whole = write.region.covers_same_bytes(region);
+  const bool whole = write.range.covers_same_bytes(range);
   const bool alike = sizes_of(from) == sizes_of(to) && from_order == to_order;
   if (whole && alike) return write.value;
   if (!method_.tensor(write.value).is_static()) {
@@ -168,7 +168,7 @@ Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, con
   }
   ValueId value = write.value;
   if (!whole) {
-    BERTH_ASSIGN_OR_RETURN(value, flat_part(write, region, name));
+    BERTH_ASSIGN_OR_RETURN(value, flat_part(write, range, name));
   } else if (!from_order.empty()) {
     BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, permutation(from_order)}, name));
   }
@@ -179,12 +179,12 @@ Expected<ValueId> MethodImporter::reinterpret(const Write& write, Slot slot, con
   return one(OpId::permute_copy_out, {value, ir::dims(back)}, name);
 }
 
-// The elements of `write` that lie in `region`, in the order of their addresses. REQUIRES: a static value.
-Expected<ValueId> MethodImporter::flat_part(const Write& write, const Region& region, std::string_view name) {
+// The elements of `write` that lie in `range`, in the order of their addresses. REQUIRES: a static value.
+Expected<ValueId> MethodImporter::flat_part(const Write& write, const ByteRange& range, std::string_view name) {
   const fb::Tensor& from = *tensor(write.slot);
   const uint64_t size = element_size(static_cast<DType>(from.scalar_type()));
-  const uint64_t begin = region.begin - write.region.begin;
-  const uint64_t end = region.end - write.region.begin;
+  const uint64_t begin = range.begin - write.range.begin;
+  const uint64_t end = range.end - write.range.begin;
   if (begin % size != 0 || end % size != 0) {
     return unsupported("a value begins or ends inside of an element of " + slot_text(write.slot));
   }
@@ -194,7 +194,7 @@ Expected<ValueId> MethodImporter::flat_part(const Write& write, const Region& re
     BERTH_ASSIGN_OR_RETURN(value, one(OpId::permute_copy_out, {value, permutation(order)}, name));
   }
   BERTH_ASSIGN_OR_RETURN(value, view(value, {Dim(-1)}, name));
-  if (region.covers_same_bytes(write.region)) return value;
+  if (range.covers_same_bytes(write.range)) return value;
   const Dim first(static_cast<int64_t>(begin / size));
   const Dim last(static_cast<int64_t>(end / size));
   return one(OpId::slice_copy_Tensor_out, {value, Dim(0), first, last, Dim(1)}, name);
@@ -266,10 +266,10 @@ Expected<ValueId> MethodImporter::in_order(ValueId value, const std::vector<uint
 
 Expected<ValueId> MethodImporter::row_major(ValueId value, std::string_view name) { return in_order(value, {}, name); }
 
-void MethodImporter::record(Slot slot, ValueId value, const Region& region) {
+void MethodImporter::record(Slot slot, ValueId value, const ByteRange& range) {
   const int write = static_cast<int>(writes_.size());
-  writes_.push_back({slot, value, region});
-  memory_.write(region, write);
+  writes_.push_back({slot, value, range});
+  memory_.write(range, write);
 }
 
 // An instruction has made `value`, which `slot` says it holds.
@@ -288,7 +288,7 @@ Status MethodImporter::define(Slot slot, ValueId value) {
   }
   BERTH_ASSIGN_OR_RETURN(value, row_major(value, name));
   BERTH_TRY(check_type(slot, method_.tensor(value)));
-  record(slot, value, region_of(slot));
+  record(slot, value, range_of(slot));
   return Done{};
 }
 
