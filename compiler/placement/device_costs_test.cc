@@ -6,9 +6,17 @@
 
 #include "compiler/placement/operator_work.h"
 #include "compiler/placement/work_testing.h"
+#include "compiler/targets/target.h"
 
 namespace berth::placement {
 namespace {
+
+// "portable", "cuda", ….
+std::vector<std::string> own_kinds() {
+  std::vector<std::string> kinds;
+  for (const std::string& name : targets::target_names({})) kinds.push_back(name.substr(0, name.find(':')));
+  return kinds;
+}
 
 void expect_words(const std::string& text, const std::string& words) {
   EXPECT_NE(text.find(words), std::string::npos) << text;
@@ -30,6 +38,11 @@ TEST(DeviceCosts, WorkTakesItsLaunchAndWhatIsSlowerOfArithmeticAndMemory) {
   EXPECT_DOUBLE_EQ(seconds_of(CopyCosts{0.5, 10}, 20), 2.5);
 }
 
+TEST(DeviceCosts, EachTargetOfBerthsHasAnEstimate) {
+  EXPECT_FALSE(own_kinds().empty());
+  for (const std::string& kind : own_kinds()) EXPECT_NE(estimated_costs(kind), nullptr) << kind;
+}
+
 TEST(DeviceCosts, BetweenTwoSizesMoreWorkNeverTakesLess) {
   const DeviceCosts costs = costs_with({{100, 10}, {10000, 1000}, {1e6, 1000}}, {{1, 1e17}});
   const auto seconds = [&](double operations) { return seconds_of_work({WorkKind::kProduct, operations, 0}, costs); };
@@ -38,7 +51,7 @@ TEST(DeviceCosts, BetweenTwoSizesMoreWorkNeverTakesLess) {
   EXPECT_DOUBLE_EQ(seconds(1000), 10);  // a rate of 100
   EXPECT_DOUBLE_EQ(seconds(10000), 10);
   EXPECT_DOUBLE_EQ(seconds(2e6), 2000);
-  for (const char* kind : {"portable", "cpu", "sim", "cuda", "vulkan"}) {
+  for (const std::string& kind : own_kinds()) {
     for (const WorkKind work : work_kinds()) {
       double before = 0;
       for (double size = 1e3; size < 1e11; size *= 1.3) {
@@ -51,8 +64,7 @@ TEST(DeviceCosts, BetweenTwoSizesMoreWorkNeverTakesLess) {
 }
 
 TEST(DeviceCosts, FiguresThatCannotBeAreRefusedWithTheirPlace) {
-  for (const char* kind : {"portable", "cpu", "sim", "cuda", "vulkan"})
-    EXPECT_TRUE(check_costs(*estimated_costs(kind)).ok());
+  for (const std::string& kind : own_kinds()) EXPECT_TRUE(check_costs(*estimated_costs(kind)).ok());
   const auto refused = [](auto&& change) {
     DeviceCosts costs = *estimated_costs("cpu");
     change(costs);
