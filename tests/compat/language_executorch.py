@@ -1,5 +1,6 @@
 """Small language models with ExecuTorch's operators on caches (executorch.extension.llm.custom_ops), random weights: its own
-Llama, and one whose attention is one of these operators, or a ring of them. PyTorch runs them with ExecuTorch's library."""
+Llama, with rings and attention sinks too, and one whose attention is one of these operators, or a ring of them. PyTorch runs
+them with ExecuTorch's library."""
 import contextlib
 import io
 
@@ -10,6 +11,8 @@ from language_models import VOCABULARY, Attention, Llama
 
 CAPACITY = 260
 LONGEST = 63
+SINKS = 4  # positions that stay while a window of the last ones goes on
+WINDOW = 32
 
 
 class CacheAttention(Attention):
@@ -57,9 +60,12 @@ def with_operators(window=None):
 
 
 class OwnLlama(nn.Module):
-    """ExecuTorch's Llama with its caches and its attention: forward(tokens [1, n], positions [1]) gives the last logits."""
+    """ExecuTorch's Llama with its caches and its attention: forward(tokens [1, n], positions [1]) gives the last logits.
 
-    def __init__(self, dynamic):
+    With `sinks` (0: none) a window of the last tokens lies in a ring behind them, as `export_llama --use_attention_sink` has
+    it. `custom`: caches and attention are ExecuTorch's operators."""
+
+    def __init__(self, dynamic, sinks=None, custom=True):
         super().__init__()
         from executorch.examples.models.llama.llama_transformer import construct_transformer
         from executorch.examples.models.llama.model_args import ModelArgs
@@ -73,7 +79,12 @@ class OwnLlama(nn.Module):
         with torch.no_grad():
             for p in model.parameters():
                 p.copy_(torch.randn_like(p) * 0.05 if p.dim() > 1 else torch.rand_like(p) + 0.5)
-        self.model = replace_sdpa_with_custom_op(replace_kv_cache_with_custom_kv_cache(model)).eval()
+        if sinks is not None:
+            from executorch.examples.models.llama.source_transformation.attention_sink import enable_attention_sink
+            model = enable_attention_sink(model, model.params, sinks, WINDOW)
+        if custom:
+            model = replace_kv_cache_with_custom_kv_cache(replace_sdpa_with_custom_op(model))
+        self.model = model.eval()
 
     def forward(self, tokens, positions):
         return self.model(tokens, {"input_pos": positions})
@@ -92,7 +103,17 @@ def executorch_models():
         "et_llama_prefill": (lambda: OwnLlama(True), True, True),
         "et_sdpa_with_kv_cache": (with_operators, False, False),
         "et_ring": (lambda: with_operators(window=32), False, False),
+        "et_ring_llama": (lambda: OwnLlama(True, sinks=0), True, True),
+        "et_sinks": (lambda: OwnLlama(False, sinks=SINKS), False, True),
+        "et_sinks_prefill": (lambda: OwnLlama(True, sinks=SINKS), True, True),
+        "et_sinks_plain": (lambda: OwnLlama(False, sinks=SINKS, custom=False), False, True),
+        "et_sinks_plain_prefill": (lambda: OwnLlama(True, sinks=SINKS, custom=False), True, True),
     }
+
+
+def has_an_end(name):
+    """Whether a step behind the cache's last row is refused. A ring has none."""
+    return "ring" not in name and "sinks" not in name
 
 
 def export_both(model, is_open, work):
