@@ -10,6 +10,7 @@
 #include "runtime/host/chrome_trace.h"
 #include "tools/etdump.h"
 #include "tools/load_method.h"
+#include "tools/method_inputs.h"
 #include "tools/names.h"
 #include "tools/profile.h"
 #include "tools/program_file.h"
@@ -177,22 +178,15 @@ int64_t kilobytes(const std::vector<Array>& inputs) {
   return static_cast<int64_t>(bytes / 1024);
 }
 
-Status run_bench(BenchOptions& options) {
-  int64_t start_kb = resident_kb();
-  Tracer tracer;
-  if (!options.trace.empty()) options.load.events = &tracer;
-  BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
-  tracer.turn(false);
-  loaded->method->method().set_observer(nullptr);
-  Method& method = loaded->method->method();
-  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
-  start_kb += kilobytes(inputs);
-  Timing timing;
-  BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
-  const int64_t peak_kb = peak_rss_kb();  // before this report takes its own
-  BERTH_ASSIGN_OR_RETURN(const Effort effort, count_effort(options, *loaded, inputs));
-  const CopyCount& copies = effort.copies;
-  Json json = {{"load_ms", loaded->seconds * 1e3},
+struct Memory {
+  int64_t start_kb = 0;
+  int64_t peak_kb = 0;
+};
+
+Json bench_json(const BenchOptions& options, const LoadedMethod& loaded, const Timing& timing, const Effort& effort,
+                const Memory& resident) {
+  Method& method = loaded.method->method();
+  Json json = {{"load_ms", loaded.seconds * 1e3},
                {"first_ms", timing.first * 1e3},
                {"median_ms", timing.at(.5) * 1e3},
                {"p90_ms", timing.at(.9) * 1e3},
@@ -201,24 +195,78 @@ Status run_bench(BenchOptions& options) {
                {"threads", options.load.threads},
                {"planned_bytes", planned_bytes(method, false)},
                {"planned_bytes_at_sizes", planned_bytes(method, true)},
-               {"copies", copies.count},
-               {"copied_bytes", copies.bytes},
-               {"method_bytes", loaded->method->memory().method_bytes},
-               {"temp_bytes", loaded->method->memory().temp_bytes},
-               {"start_rss_kb", start_kb},
-               {"peak_rss_kb", peak_kb}};
+               {"copies", effort.copies.count},
+               {"copied_bytes", effort.copies.bytes},
+               {"method_bytes", loaded.method->memory().method_bytes},
+               {"temp_bytes", loaded.method->memory().temp_bytes},
+               {"start_rss_kb", resident.start_kb},
+               {"peak_rss_kb", resident.peak_kb}};
   if (effort.work.submissions > 0) {
     json["device"] = {{"submissions", effort.work.submissions}, {"dispatches", effort.work.dispatches},
                       {"barriers", effort.work.barriers},       {"pipelines", effort.work.pipelines},
                       {"allocations", effort.work.allocations}, {"library_calls", effort.work.library_calls},
                       {"fallbacks", effort.work.fallbacks}};
   }
-  std::string profile;
+  return json;
+}
+
+void print_times(const BenchOptions& options, const LoadedMethod& loaded, const Timing& timing) {
+  fmt::print("load {}, first run {}", duration_text(loaded.seconds), duration_text(timing.first));
+  if (!timing.others.empty()) {
+    fmt::print("; then of {} on {}: min {}, median {}, 90 % below {}", counted(options.iterations, "run"),
+               counted(options.load.threads, "thread"), duration_text(timing.at(0)), duration_text(timing.at(.5)),
+               duration_text(timing.at(.9)));
+  }
+  fmt::print("\n");
+}
+
+void print_memory(const LoadedMethod& loaded, const Json& json) {
+  for (const auto& [device, bytes] : json["planned_bytes"].items()) {
+    fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
+    const int64_t used = json["planned_bytes_at_sizes"][device].get<int64_t>();
+    if (loaded.method->method().follows_sizes()) fmt::print(" at most, {} at these sizes", bytes_text(used));
+    if (device == "cpu") {
+      fmt::print(", {} for the method, {} for kernels while they run",
+                 bytes_text(static_cast<int64_t>(loaded.method->memory().method_bytes)),
+                 bytes_text(static_cast<int64_t>(loaded.method->memory().temp_bytes)));
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_effort(const Effort& effort) {
+  if (effort.copies.count != 0) {
+    fmt::print("copies between devices in a run: {} of {} in all\n", effort.copies.count,
+               bytes_text(static_cast<int64_t>(effort.copies.bytes)));
+  }
+  if (effort.work.fallbacks != 0) {
+    fmt::print("products and convolutions in a run: {} by libraries, {} by slower kernels, as no library took them\n",
+               effort.work.library_calls, effort.work.fallbacks);
+  }
+}
+
+Status run_bench(BenchOptions& options) {
+  Memory resident;
+  resident.start_kb = resident_kb();
+  Tracer tracer;
+  if (!options.trace.empty()) options.load.events = &tracer;
+  BERTH_ASSIGN_OR_RETURN(const auto loaded, load_method(options.load));
+  tracer.turn(false);
+  Method& method = loaded->method->method();
+  method.set_observer(nullptr);
+  BERTH_ASSIGN_OR_RETURN(std::vector<Array> inputs, gather_inputs(options.load, method));
+  resident.start_kb += kilobytes(inputs);
+  Timing timing;
+  BERTH_TRY(time_runs(options, *loaded, inputs, &timing));
+  resident.peak_kb = peak_rss_kb();  // before this report takes its own
+  BERTH_ASSIGN_OR_RETURN(const Effort effort, count_effort(options, *loaded, inputs));
+  Json json = bench_json(options, *loaded, timing, effort, resident);
   NodeNames names;
   if (options.profile || !options.trace.empty() || !options.etdump.empty()) {
     BERTH_ASSIGN_OR_RETURN(names, node_names(options, method));
   }
   if (!options.etdump.empty()) BERTH_TRY(record_runs(options, names, *loaded, inputs));
+  std::string profile;
   if (options.profile || !options.trace.empty()) {
     BERTH_ASSIGN_OR_RETURN(const Profiler profiler, profile_runs(options, names, *loaded, inputs, tracer));
     json["profile"] = profiler.json();
@@ -228,32 +276,9 @@ Status run_bench(BenchOptions& options) {
     fmt::print("{}\n", json.text());
     return Done{};
   }
-  fmt::print("load {}, first run {}", duration_text(loaded->seconds), duration_text(timing.first));
-  if (!timing.others.empty()) {
-    fmt::print("; then of {} on {}: min {}, median {}, 90 % below {}", counted(options.iterations, "run"),
-               counted(options.load.threads, "thread"), duration_text(timing.at(0)), duration_text(timing.at(.5)),
-               duration_text(timing.at(.9)));
-  }
-  fmt::print("\n");
-  for (const auto& [device, bytes] : json["planned_bytes"].items()) {
-    fmt::print("memory on {}: {} planned", device, bytes_text(bytes.get<int64_t>()));
-    const int64_t used = json["planned_bytes_at_sizes"][device].get<int64_t>();
-    if (method.follows_sizes()) fmt::print(" at most, {} at these sizes", bytes_text(used));
-    if (device == "cpu") {
-      fmt::print(", {} for the method, {} for kernels while they run",
-                 bytes_text(static_cast<int64_t>(loaded->method->memory().method_bytes)),
-                 bytes_text(static_cast<int64_t>(loaded->method->memory().temp_bytes)));
-    }
-    fmt::print("\n");
-  }
-  if (copies.count != 0) {
-    fmt::print("copies between devices in a run: {} of {} in all\n", copies.count,
-               bytes_text(static_cast<int64_t>(copies.bytes)));
-  }
-  if (effort.work.fallbacks != 0) {
-    fmt::print("products and convolutions in a run: {} by libraries, {} by slower kernels, as no library took them\n",
-               effort.work.library_calls, effort.work.fallbacks);
-  }
+  print_times(options, *loaded, timing);
+  print_memory(*loaded, json);
+  print_effort(effort);
   fmt::print("{}", profile);
   return Done{};
 }

@@ -10,6 +10,7 @@
 #include "compiler/targets/target.h"
 #include "compiler/why_names.h"
 #include "tools/auto_targets.h"
+#include "tools/compile_report.h"
 #include "tools/data_files.h"
 #include "tools/input_shapes.h"
 #include "tools/method_options.h"
@@ -36,155 +37,6 @@ struct CompileCommand {
   bool json = false;
   CompileOptions options;
 };
-
-Json run_json(const RunReport& run) {
-  Json busy = Json::array();
-  for (const auto& [device, seconds] : run.busy) {
-    busy.push_back({{"device", device_name(device)}, {"seconds", seconds}});
-  }
-  Json tasks = Json::array();
-  for (const TaskReport& task : run.tasks) {
-    tasks.push_back(
-        {{"name", task.name}, {"device", device_name(task.device)}, {"begin", task.begin}, {"end", task.end}});
-  }
-  return {{"method", run.method},
-          {"seconds", run.seconds},
-          {"least_memory_seconds", run.least_memory_seconds},
-          {"critical_path_seconds", run.critical_path_seconds},
-          {"at_least_seconds", run.at_least_seconds},
-          {"bytes", run.bytes},
-          {"busy", busy},
-          {"tasks", tasks}};
-}
-
-std::string run_text(const RunReport& run) {
-  std::string busy;
-  for (const auto& [device, seconds] : run.busy) {
-    busy += fmt::format("{}{} {}", busy.empty() ? "" : ", ", device_name(device), duration_text(seconds));
-  }
-  const std::string memory = run.bytes > 0 ? ", which takes " + bytes_text(run.bytes) + " less" : "";
-  return fmt::format(
-      "{}: a run takes {} by the estimate; {} in the order of the least memory{}; at least {} in any; critical path "
-      "{}; "
-      "work: {}\n",
-      run.method, duration_text(run.seconds), duration_text(run.least_memory_seconds), memory,
-      duration_text(run.at_least_seconds), duration_text(run.critical_path_seconds), busy);
-}
-
-Json report_json(const CompileReport& report) {
-  Json arenas = Json::array();
-  for (const ArenaReport& arena : report.arenas) {
-    arenas.push_back({{"method", arena.method},
-                      {"id", arena.id},
-                      {"device", device_name(arena.device)},
-                      {"bytes", arena.bytes},
-                      {"lower_bound", arena.lower_bound},
-                      {"optimal", arena.optimal}});
-    if (!arena.bank.empty()) {
-      arenas.back()["bank"] = arena.bank;
-      arenas.back()["capacity"] = arena.capacity < 0 ? Json(nullptr) : Json(arena.capacity);
-    }
-  }
-  Json banks = Json::array();
-  for (const BankReport& bank : report.banks) {
-    banks.push_back({{"method", bank.method},
-                     {"device", device_name(bank.device)},
-                     {"cost", bank.cost},
-                     {"lower_bound", bank.lower_bound}});
-  }
-  Json delegates = Json::array();
-  for (const DelegateReport& delegate : report.delegates) {
-    delegates.push_back({{"method", delegate.method},
-                         {"name", delegate.name},
-                         {"backend", delegate.backend},
-                         {"device", device_name(delegate.device)},
-                         {"nodes", delegate.nodes},
-                         {"payload_bytes", delegate.payload_bytes},
-                         {"scratch_bytes", delegate.scratch_bytes},
-                         {"own_scratch_bytes", delegate.own_scratch_bytes},
-                         {"state_bytes", delegate.state_bytes}});
-  }
-  Json copies = Json::array();
-  for (const CopyReport& copy : report.copies) {
-    copies.push_back({{"method", copy.method},
-                      {"from", device_name(copy.from)},
-                      {"to", device_name(copy.to)},
-                      {"count", copy.count},
-                      {"bytes", copy.bytes},
-                      {"per_turn", copy.per_turn}});
-  }
-  Json runs = Json::array();
-  for (const RunReport& run : report.runs) runs.push_back(run_json(run));
-  Json external = Json::array();
-  for (const ExternalReport& file : report.external) {
-    external.push_back({{"file", file.file}, {"constants", file.constants}, {"bytes", file.bytes}});
-  }
-  return {{"arenas", arenas},
-          {"delegates", delegates},
-          {"copies", copies},
-          {"banks", banks},
-          {"runs", runs},
-          {"external", external},
-          {"plan_ms", report.plan_ms},
-          {"truncated", report.truncated},
-          {"order_optimal", report.order_optimal},
-          {"total_ms", report.total_ms},
-          {"instructions", report.instructions},
-          {"views", report.views},
-          {"in_place", report.in_place},
-          {"saved_by_order", report.saved_by_order},
-          {"constant_bytes", report.constant_bytes},
-          {"narrow_bytes", report.narrow_bytes},
-          {"peak_rss_kb", peak_rss_kb()}};
-}
-
-std::string report_text(const CompileCommand& command, const CompileReport& report) {
-  std::string text;
-  for (const std::string& line : report.why) text += fmt::format("{}\n", line);
-  std::string order = report.order_optimal ? "order optimal, " : "";
-  if (report.saved_by_order > 0) order = fmt::format("order saved {}, ", bytes_text(report.saved_by_order)) + order;
-  const std::string narrow =
-      report.narrow_bytes == 0 ? "" : fmt::format(" ({} of them in 16 bits)", bytes_text(report.narrow_bytes));
-  text += fmt::format("{}: {}, {} in place, {}, {}constants {}{}, in {}\n", command.output,
-                      counted(report.instructions, "instruction"), report.in_place, counted(report.views, "view"),
-                      order, bytes_text(report.constant_bytes), narrow, duration_text(report.total_ms / 1e3));
-  if (report.truncated) text += fmt::format("{}: truncated: the time limit ended planning early\n", command.output);
-  for (const ExternalReport& file : report.external) {
-    text += fmt::format("{}: {}, {}\n", file.file, counted(file.constants, "constant"), bytes_text(file.bytes));
-  }
-  for (const ArenaReport& arena : report.arenas) {
-    const std::string of = arena.capacity < 0 ? "" : " of " + bytes_text(arena.capacity);
-    const std::string bank = arena.bank.empty() ? "" : ", bank " + arena.bank + of;
-    text += fmt::format("{}: arena {} on {}{}: {} ({} bytes), lower bound {}{}\n", arena.method, arena.id,
-                        device_name(arena.device), bank, bytes_text(arena.bytes), arena.bytes,
-                        bytes_text(arena.lower_bound), arena.optimal ? ", optimal" : "");
-  }
-  for (const BankReport& bank : report.banks) {
-    if (bank.cost == 0) continue;
-    text += fmt::format("{}: banks of {}: values outside the first cost {}, at least {}{}\n", bank.method,
-                        device_name(bank.device), bank.cost, bank.lower_bound,
-                        bank.cost == bank.lower_bound ? ", optimal" : "");
-  }
-  for (const DelegateReport& delegate : report.delegates) {
-    const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
-    const std::string in_results =
-        used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
-    const std::string keeps = delegate.state_bytes > 0 ? ", keeps " + bytes_text(delegate.state_bytes) : "";
-    text += fmt::format(
-        "{}: delegate {} of {} on {}: {}, scratch {}{}{}\n", delegate.method, delegate.name, delegate.backend,
-        device_name(delegate.device),
-        delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
-        bytes_text(delegate.scratch_bytes), in_results, keeps);
-  }
-  for (const CopyReport& copy : report.copies) {
-    const std::string again =
-        copy.per_turn > 0 ? fmt::format("; {} of them again in each further turn of a loop", copy.per_turn) : "";
-    text += fmt::format("{}: {} from {} to {}, {} in all{}\n", copy.method, counted(copy.count, "copy", "copies"),
-                        device_name(copy.from), device_name(copy.to), bytes_text(copy.bytes), again);
-  }
-  for (const RunReport& run : report.runs) text += run_text(run);
-  return text;
-}
 
 Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>* program) {
   ImportOptions import;
@@ -214,7 +66,7 @@ Expected<std::string> run_compile(CompileCommand& command, std::vector<uint8_t>*
     BERTH_TRY(compile_to_file(std::move(module), command.options, command.output, &report));
   }
   report.total_ms = watch.seconds() * 1e3;
-  return command.json ? report_json(report).text() + "\n" : report_text(command, report);
+  return command.json ? compile_json(report).text() + "\n" : compile_text(command.output, report);
 }
 
 // "portable (the default), cpu, cuda:N, …"
@@ -241,9 +93,114 @@ void switch_off(CLI::App& command, const char* flag, bool& option, const char* h
       flag, [&option] { option = false; }, help);
 }
 
-}  // namespace
+// Where the model runs, and with what elements.
+void add_placement_options(CLI::App& sub, CompileCommand& command) {
+  MethodTexts& texts = command.of_methods;
+  add_method_option(sub, "--target", texts.targets, "TARGETS",
+                    "the targets, in order of preference: " + targets_help(command.options.target) +
+                        "; several with commas, cuda:0,cpu; auto: the devices of this machine and cpu, by cost");
+  add_plugins(sub, command.plugins);
+  sub.add_option(
+         "--spec", command.options.specs,
+         "TARGET:KEY=VALUE: a compile spec of the delegates of this target, mine:0, or of all its indices, mine")
+      ->allow_extra_args(false);
+  sub.add_option("--cpu", command.options.cpu,
+                 "the instruction set for which the cpu target packs weights; default: native, this machine's")
+      ->check(CLI::IsMember(instruction_sets()));
+  sub.add_option(
+         "--precision", command.options.precision,
+         "the element type of weights in the targets cpu and vulkan: f32 (the default: as the model has them), bf16 or "
+         "f16, half as large; bf16 rounds what they are multiplied with too")
+      ->check(CLI::IsMember(precisions()));
+  add_method_option(sub, "--place", texts.place, "GLOB=DEVICE",
+                    "run nodes there whose name, or whose result's name, matches; later ones win");
+  add_method_switch(sub, "--split", texts.split, "one contiguous part of about equal work for each target");
+  add_method_switch(sub, "--by-cost", texts.by_cost,
+                    "each part runs on that of the targets where it is estimated to take less time, copies counted; "
+                    "--why partition says the estimates");
+  sub.add_option("--costs", command.costs,
+                 "the file of costs that berth tune has measured, which implies --by-cost; none: estimates alone; "
+                 "default: tune's own default, if the file is there");
+  add_method_option(sub, "--device-io", texts.device_io, "NAME=DEVICE",
+                    "this input or output is in the caller's memory on this device, so that it is not planned or "
+                    "copied; also for cpu");
+}
 
-Json compile_json(const CompileReport& report) { return report_json(report); }
+// What the model gets and keeps.
+void add_model_options(CLI::App& sub, CompileCommand& command) {
+  MethodTexts& texts = command.of_methods;
+  add_input_shapes(sub, command.sizes);
+  add_data(sub, command.data);
+  sub.add_flag("--share-state", command.merging.share_state,
+               "of several models, states of one name are one state; default: each model has its own");
+  add_method_option(
+      sub, "--state", texts.states, "INPUT=OUTPUT",
+      "what this output is at the end of a call, this input is at the start of the next: a state in place, "
+      "zero at first, instead of an input and an output");
+}
+
+// Where its values lie, and in which order it runs.
+void add_memory_options(CLI::App& sub, CompileCommand& command) {
+  MethodTexts& texts = command.of_methods;
+  add_method_option(sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow|,far]",
+                    "a piece of this device's memory, the host's by default, in order of preference; what does not fit "
+                    "lies in the next. BYTES may end in K, M or G. What the device cannot read (far) holds values that "
+                    "wait, and copies move them");
+  add_method_option(sub, "--pin", texts.pins, "GLOB=BANK",
+                    "values whose name matches lie in this bank; later ones win");
+  add_method_option(sub, "--planner", texts.planners, "PLANNER",
+                    "how offsets are chosen: naive, greedy, best (the default)")
+      ->check(one_of_after_method(planner_names()));
+  add_method_option(sub, "--alignment", texts.alignments, "BYTES",
+                    "what values in the host's memory start at multiples of, a power of two; default: 16");
+  add_method_switch(sub, "--no-reuse", texts.no_reuse,
+                    "let no two tensors share bytes, to look for an error in the plan");
+  add_method_switch(sub, "--no-inplace", texts.no_in_place, "compute no result in place of an input");
+  add_method_option(sub, "--inplace", texts.in_place_operators, "[+]OPERATOR[=ARGUMENT[+ARGUMENT]]",
+                    "compute only these in place, of these arguments; default: all that can work in place. With '+' "
+                    "in front of each, these beside the default: of an operator of your own any tensor may be named");
+  add_method_switch(sub, "--no-alias", texts.no_alias,
+                    "copy views, slices and concatenations instead of sharing their bytes");
+  add_method_switch(sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
+  add_method_option(
+      sub, "--overlap", texts.overlap, "BYTES|N%",
+      "run the nodes in an order in which devices work at the same time, by the costs as for --by-cost. 0 changes the "
+      "order and spends no memory; 64K or 25% cuts delegates where devices meet, too, and may take so many bytes, or "
+      "such "
+      "a part, more than the least memory of the delegates as they are cut then");
+}
+
+// What goes into which file.
+void add_file_options(CLI::App& sub, CompileCommand& command) {
+  sub.add_option("--external-constants", command.options.external_constants,
+                 "FILE.ptd, or GLOB=FILE.ptd: constants whose name matches lie in this data file instead of the "
+                 "program; later ones win")
+      ->allow_extra_args(false);
+  sub.add_option("--constant-alignment", command.options.constant_alignment,
+                 "what constants in the program's file start at multiples of, a power of two; default: 16");
+  sub.add_option("--segment-alignment", command.options.segment_alignment,
+                 "the same for segments of the program and its data files, such as 4096 to map them; default: 128");
+}
+
+// How the compiler works, and what it says.
+void add_work_options(CLI::App& sub, CompileCommand& command) {
+  switch_off(sub, "--no-fusion", command.options.fusion, "fuse no operators");
+  sub.add_option("--time-limit", command.options.time_limit,
+                 "the most seconds for planning; if it ends early, the report says truncated")
+      ->check(above_zero());
+  sub.add_option("--dump-ir", command.options.dump_ir, "write the IR to this folder after every pass that changed it");
+  sub.add_option(
+         "--why", command.options.why,
+         "print decisions and their reasons: reuse, fusion, precision, the name of a pass (a wrong one lists them), or "
+         "all")
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(why_names()).description(""));
+  sub.add_flag("--stack-traces", command.options.stack_traces,
+               "each instruction names its node of the model, those of delegates too, for bench --profile");
+  sub.add_flag("--verify-ir", command.options.verify_ir, "verify the IR after every pass");
+}
+
+}  // namespace
 
 void add_compile(CLI::App& app, Session& session) {
   auto command = std::make_shared<CompileCommand>();
@@ -253,92 +210,11 @@ void add_compile(CLI::App& app, Session& session) {
                       " file. Several become one program: METHOD=MODEL calls the model's method so")
       ->required();
   sub->add_option("-o,--output", command->output, "the program to write")->required(session.program == nullptr);
-  MethodTexts& texts = command->of_methods;
-  add_method_option(*sub, "--target", texts.targets, "TARGETS",
-                    "the targets, in order of preference: " + targets_help(command->options.target) +
-                        "; several with commas, cuda:0,cpu; auto: the devices of this machine and cpu, by cost");
-  add_plugins(*sub, command->plugins);
-  sub->add_option(
-         "--spec", command->options.specs,
-         "TARGET:KEY=VALUE: a compile spec of the delegates of this target, mine:0, or of all its indices, mine")
-      ->allow_extra_args(false);
-  sub->add_option("--cpu", command->options.cpu,
-                  "the instruction set for which the cpu target packs weights; default: native, this machine's")
-      ->check(CLI::IsMember(instruction_sets()));
-  sub->add_option(
-         "--precision", command->options.precision,
-         "the element type of weights in the targets cpu and vulkan: f32 (the default: as the model has them), bf16 or "
-         "f16, half as large; bf16 rounds what they are multiplied with too")
-      ->check(CLI::IsMember(precisions()));
-  add_method_option(*sub, "--place", texts.place, "GLOB=DEVICE",
-                    "run nodes there whose name, or whose result's name, matches; later ones win");
-  add_method_switch(*sub, "--split", texts.split, "one contiguous part of about equal work for each target");
-  add_method_switch(*sub, "--by-cost", texts.by_cost,
-                    "each part runs on that of the targets where it is estimated to take less time, copies counted; "
-                    "--why partition says the estimates");
-  sub->add_option("--costs", command->costs,
-                  "the file of costs that berth tune has measured, which implies --by-cost; none: estimates alone; "
-                  "default: tune's own default, if the file is there");
-  add_method_option(*sub, "--device-io", texts.device_io, "NAME=DEVICE",
-                    "this input or output is in the caller's memory on this device, so that it is not planned or "
-                    "copied; also for cpu");
-  add_input_shapes(*sub, command->sizes);
-  add_data(*sub, command->data);
-  sub->add_flag("--share-state", command->merging.share_state,
-                "of several models, states of one name are one state; default: each model has its own");
-  add_method_option(
-      *sub, "--state", texts.states, "INPUT=OUTPUT",
-      "what this output is at the end of a call, this input is at the start of the next: a state in place, "
-      "zero at first, instead of an input and an output");
-  add_method_option(*sub, "--bank", texts.banks, "NAME[=BYTES][@DEVICE][,slow|,far]",
-                    "a piece of this device's memory, the host's by default, in order of preference; what does not fit "
-                    "lies in the next. BYTES may end in K, M or G. What the device cannot read (far) holds values that "
-                    "wait, and copies move them");
-  add_method_option(*sub, "--pin", texts.pins, "GLOB=BANK",
-                    "values whose name matches lie in this bank; later ones win");
-  add_method_option(*sub, "--planner", texts.planners, "PLANNER",
-                    "how offsets are chosen: naive, greedy, best (the default)")
-      ->check(one_of_after_method(planner_names()));
-  add_method_option(*sub, "--alignment", texts.alignments, "BYTES",
-                    "what values in the host's memory start at multiples of, a power of two; default: 16");
-  add_method_switch(*sub, "--no-reuse", texts.no_reuse,
-                    "let no two tensors share bytes, to look for an error in the plan");
-  add_method_switch(*sub, "--no-inplace", texts.no_in_place, "compute no result in place of an input");
-  add_method_option(*sub, "--inplace", texts.in_place_operators, "[+]OPERATOR[=ARGUMENT[+ARGUMENT]]",
-                    "compute only these in place, of these arguments; default: all that can work in place. With '+' "
-                    "in front of each, these beside the default: of an operator of your own any tensor may be named");
-  add_method_switch(*sub, "--no-alias", texts.no_alias,
-                    "copy views, slices and concatenations instead of sharing their bytes");
-  add_method_switch(*sub, "--no-reorder", texts.no_reorder, "run the nodes in the order of the model");
-  add_method_option(
-      *sub, "--overlap", texts.overlap, "BYTES|N%",
-      "run the nodes in an order in which devices work at the same time, by the costs as for --by-cost. 0 changes the "
-      "order and spends no memory; 64K or 25% cuts delegates where devices meet, too, and may take so many bytes, or "
-      "such "
-      "a part, more than the least memory of the delegates as they are cut then");
-  sub->add_option("--external-constants", command->options.external_constants,
-                  "FILE.ptd, or GLOB=FILE.ptd: constants whose name matches lie in this data file instead of the "
-                  "program; later ones win")
-      ->allow_extra_args(false);
-  sub->add_option("--constant-alignment", command->options.constant_alignment,
-                  "what constants in the program's file start at multiples of, a power of two; default: 16");
-  sub->add_option("--segment-alignment", command->options.segment_alignment,
-                  "the same for segments of the program and its data files, such as 4096 to map them; default: 128");
-  switch_off(*sub, "--no-fusion", command->options.fusion, "fuse no operators");
-  sub->add_option("--time-limit", command->options.time_limit,
-                  "the most seconds for planning; if it ends early, the report says truncated")
-      ->check(above_zero());
-  sub->add_option("--dump-ir", command->options.dump_ir,
-                  "write the IR to this folder after every pass that changed it");
-  sub->add_option(
-         "--why", command->options.why,
-         "print decisions and their reasons: reuse, fusion, precision, the name of a pass (a wrong one lists them), or "
-         "all")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember(why_names()).description(""));
-  sub->add_flag("--stack-traces", command->options.stack_traces,
-                "each instruction names its node of the model, those of delegates too, for bench --profile");
-  sub->add_flag("--verify-ir", command->options.verify_ir, "verify the IR after every pass");
+  add_placement_options(*sub, *command);
+  add_model_options(*sub, *command);
+  add_memory_options(*sub, *command);
+  add_file_options(*sub, *command);
+  add_work_options(*sub, *command);
   sub->add_flag("--json", command->json, "one JSON object instead of text");
   sub->footer(
       "examples: berth compile model.onnx -o model.pte --input-shape x=1x3x224x224\n"

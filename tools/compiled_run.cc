@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "tools/arrays.h"
 #include "tools/load_method.h"
+#include "tools/method_inputs.h"
 
 namespace berth::tool {
 namespace {

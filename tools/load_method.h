@@ -1,4 +1,4 @@
-// Loading a program to run it, for `run` and `bench`.
+// Loading a program to run it, for subcommands that run programs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,6 @@
 #include "runtime/program.h"
 #include "tools/data_files.h"
 #include "tools/machine.h"
-#include "tools/npy.h"
 
 namespace berth::tool {
 
@@ -53,22 +52,10 @@ struct LoadedMethod {
   double seconds = 0;                      // from opening the file until the method is ready
 };
 
-/// Adds --map-device.
-void add_device_map(CLI::App& command, LoadRequest& request);
 /// Adds --map-device, --plugin, --data, --max-memory and --pipeline-cache.
 void add_load_options(CLI::App& command, LoadRequest& request);
 
 Expected<std::unique_ptr<LoadedMethod>> load_method(const LoadRequest& request);
-
-/// The arrays for all inputs, in order: read from files, or random with a fixed seed for those not given. Sizes and
-/// types are checked when they are set.
-Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method);
-
-/// All files that were read: the program, its data files, the inputs.
-std::vector<std::string> files_read(const LoadRequest& request, const LoadedMethod& loaded);
-
-/// Sets all inputs, copying them to their devices first.
-Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays);
 
 /// The failure of the method's last call.
 Failure failure_of(const LoadRequest& request, const Method& method);

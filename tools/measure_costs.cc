@@ -12,6 +12,7 @@
 #include "compiler/targets/target.h"
 #include "runtime/device_memory_buffer.h"
 #include "tools/load_method.h"
+#include "tools/method_inputs.h"
 #include "tools/plugins.h"
 #include "tools/tune_programs.h"
 

@@ -10,6 +10,7 @@
 #include "base/output_file.h"
 #include "tools/arrays.h"
 #include "tools/load_method.h"
+#include "tools/method_inputs.h"
 #include "tools/names.h"
 #include "tools/tool.h"
 

@@ -8,6 +8,7 @@
 #include "compiler/eval/evaluate.h"
 #include "compiler/passes/pipeline.h"
 #include "tools/arrays.h"
+#include "tools/method_inputs.h"
 #include "tools/names.h"
 #include "tools/node_names.h"
 #include "tools/program_file.h"
