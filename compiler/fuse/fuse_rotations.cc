@@ -14,6 +14,9 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
+// Of a floating number's last byte.
+constexpr uint8_t kSignBit = 0x80;
+
 bool is_last_dim(const Context& context, const ir::Argument& argument, int rank) {
   const auto dim = context.number(argument);
   return dim && (*dim == -1 || *dim == rank - 1);
@@ -57,8 +60,13 @@ ValueId turned(const Context& context, ValueId value) {
   return whole ? rows : ValueId{};
 }
 
+/// Of all methods, so that what they share stays shared.
+using SignedConstants = std::map<ir::ConstantId, ir::ConstantId>;
+
 class Rotations {
  public:
+  explicit Rotations(SignedConstants* constants) : constants_(*constants) {}
+
   Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
     if (!context.node(id).is(OpId::mul_out) || !takes_bytes(context.target(id))) return passes::Action::keep();
     const Node node = context.node(id);
@@ -81,14 +89,17 @@ class Rotations {
   // One for each element of a row, of no more rows.
   static bool fits(const Context& context, ValueId rows, ValueId factor) {
     const ir::TensorType& type = context.type(factor);
-    return type.rank() >= 1 && type.dtype == context.type(rows).dtype &&
+    return type.rank() >= 1 && type.is_contiguous() && type.dtype == context.type(rows).dtype &&
            type.shape.back() == context.type(rows).shape.back() &&
            ir::max_numel(type, context.symbols()) <= ir::max_numel(context.type(rows), context.symbols());
   }
 
+  // The factor with the signs of the halves; made once.
   Expected<ValueId> signed_factor(Context& context, ir::Builder& build, ValueId factor, int64_t size,
                                   const std::string& source) {
     if (const auto made = made_.find(factor); made != made_.end()) return made->second;
+    // All delegates read a constant, and none what another one computes.
+    if (context.constant(ir::Argument(factor)) != nullptr) return signed_constant(context, factor, size);
     ir::TensorType type;
     type.dtype = context.type(factor).dtype;
     type.shape = {Dim(size)};
@@ -102,14 +113,35 @@ class Rotations {
     return made_[factor] = product;
   }
 
-  std::map<ValueId, ValueId> made_;
+  ValueId signed_constant(Context& context, ValueId factor, int64_t size) {
+    const ir::ConstantId of = context.method().value(factor).constant;
+    auto made = constants_.find(of);
+    if (made == constants_.end()) {
+      const ir::Constant constant = *context.constant(ir::Argument(factor));
+      std::vector<uint8_t> bytes = constant.blob.to_vector();
+      constant.blob.release();
+      const size_t element = element_size(constant.type.dtype), row = size * element;
+      for (size_t last = element - 1; last < bytes.size(); last += element) {
+        if (last % row < row / 2) bytes[last] ^= kSignBit;
+      }
+      made = constants_
+                 .emplace(of, context.module().add_constant(constant.name + "_signed", constant.type,
+                                                            ir::Blob::owned(std::move(bytes))))
+                 .first;
+    }
+    return context.method().constant_value(context.module(), made->second);
+  }
+
+  SignedConstants& constants_;
+  std::map<ValueId, ValueId> made_;  // of the method's values
 };
 
 }  // namespace
 
 Expected<passes::Changed> fuse_rotations(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  return rewrite_regions(module, targets, options, [] {
-    const auto rotations = std::make_shared<Rotations>();
+  SignedConstants constants;
+  return rewrite_regions(module, targets, options, [&constants] {
+    const auto rotations = std::make_shared<Rotations>(&constants);
     return Visit(
         [rotations](Context& context, ir::Builder& build, NodeId id) { return rotations->visit(context, build, id); });
   });

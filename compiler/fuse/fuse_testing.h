@@ -85,15 +85,14 @@ struct Fused {
   }
 };
 
-/// Runs all passes of this room but packing on `before`, whose methods become delegates, and expects the outputs to
+/// Runs all passes of this room but packing on `before`, whose delegates are of "berth.cpu", and expects the outputs to
 /// stay within `tolerance`, relative.
-inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance = 1e-5) {
+inline Fused fuse_delegates(ir::Module before, unsigned seed = 7, double tolerance = 1e-5) {
   Fused result;
   const std::string text = ir::print(before);
   const std::vector<eval::Item> inputs = passes::random_inputs(before, before.methods[0], seed);
   const auto expected = eval::evaluate(before, before.methods[0], inputs);
   EXPECT_TRUE(expected.ok()) << expected.error().text() << "\n" << text;
-  delegate_all(before);
   const Targets targets = cpu_targets();
   passes::Options options;
   options.verify = true;
@@ -111,6 +110,12 @@ inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance 
   for (size_t i = 0; i < expected->size(); ++i) passes::expect_close((*expected)[i], (*found)[i], tolerance);
   if (::testing::Test::HasFailure()) ADD_FAILURE() << text << "\nafter\n" << result.text;
   return result;
+}
+
+/// The same for a module without delegates: each of its methods becomes one.
+inline Fused fuse_module(ir::Module before, unsigned seed = 7, double tolerance = 1e-5) {
+  delegate_all(before);
+  return fuse_delegates(std::move(before), seed, tolerance);
 }
 
 inline Fused fused(const std::string& text) { return fuse_module(passes::parsed(text)); }
