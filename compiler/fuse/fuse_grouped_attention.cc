@@ -1,5 +1,6 @@
 #include "compiler/fuse/fuse_grouped_attention.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "compiler/fuse/key_limits.h"
@@ -63,10 +64,30 @@ const Node* under_guard(const Context& context, const Node* node, bool* guarded)
   if (context.number(node->args[arg::where_self_out::self]) != 0.0) return nullptr;
   if (most->args[arg::amax_out::self] != softmax->args[arg::softmax_out::self]) return nullptr;
   const auto* dims = std::get_if<ir::DimList>(&most->args[arg::amax_out::dim]);
-  const int64_t last = static_cast<int64_t>(context.type(softmax->results[0]).rank()) - 1;
+  std::vector<Dim> rows = context.type(softmax->results[0]).shape;
+  const int64_t last = static_cast<int64_t>(rows.size()) - 1;
   if (dims == nullptr || dims->size() != 1 || (dims->front() != Dim(-1) && dims->front() != Dim(last))) return nullptr;
+  // Each row has its own, and not each column.
+  rows.back() = Dim(1);
+  if (context.type(value_argument(*node, arg::where_self_out::condition)).shape != rows) return nullptr;
   *guarded = true;
   return softmax;
+}
+
+// Whether `mask` stretches to scores of this shape as it does to [batch, heads, queries, keys]: either that is how they
+// are grouped, or all heads have one mask.
+bool stretches_to_heads(const Context& context, const GroupedMatch& match, const std::vector<Dim>& shape,
+                        ValueId mask) {
+  if (!mask.valid() || shape.size() < 3) return false;
+  if (shape[shape.size() - 2] != match.queries || shape.back() != match.keys) return false;
+  const Dim all(match.batch.value * match.heads.value);
+  const std::vector<Dim> before(shape.begin(), shape.end() - 2);
+  if (before == std::vector<Dim>{match.batch, match.heads} || before == std::vector<Dim>{all}) return true;
+  const std::vector<Dim>& own = context.type(mask).shape;
+  for (size_t d = 0; d + 2 < own.size(); ++d) {
+    if (own[d] != Dim(1)) return false;
+  }
+  return true;
 }
 
 // From the scores under the softmax back to the product, with scale and mask on the way. Of a guarded softmax they are
@@ -80,10 +101,7 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
     const std::vector<Dim>& shape = context.type(value).shape;
     ValueId from;
     if (node->op->is_reshape()) {
-      from = value_argument(*node, 0);
-      // The mask was added to scores in their own grouping.
-      if (match->mask.valid() && context.type(from).shape.back() != shape.back()) return nullptr;
-      value = from;
+      value = value_argument(*node, 0);
       continue;
     }
     if (node->is(OpId::where_self_out)) {
@@ -91,12 +109,14 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
       if (context.number(node->args[arg::where_self_out::other]) != kHiddenScore) return nullptr;
       match->mask = value_argument(*node, arg::where_self_out::condition);
       from = value_argument(*node, arg::where_self_out::self);
+      if (!stretches_to_heads(context, *match, shape, match->mask)) return nullptr;
     } else if (node->is(OpId::add_out)) {
       if (match->mask.valid() || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
       const bool first = context.type(value_argument(*node, 0)).shape == shape;
       from = value_argument(*node, first ? 0 : 1);
       match->mask = value_argument(*node, first ? 1 : 0);
+      if (!stretches_to_heads(context, *match, shape, match->mask)) return nullptr;
     } else {
       const bool product = node->is(OpId::mul_out) || node->is(OpId::mul_Scalar_out);
       const bool quotient = node->is(OpId::div_out) || node->is(OpId::div_Scalar_out);
@@ -134,12 +154,16 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
   return is_rows(context, match, value);
 }
 
-// What is under a transposition of the last two dimensions.
+// What `value`, [batch * heads, columns, keys], is with its last two dimensions transposed.
 ValueId turned_rows(const Context& context, ValueId value) {
+  const std::vector<Dim> wanted = context.type(value).shape;
   value = under_views(context, value);
   const Node* node = context.maker(value);
   if (node == nullptr) return {};
-  const int64_t rank = static_cast<int64_t>(context.type(value).rank());
+  const std::vector<Dim>& shape = context.type(value).shape;
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  // A view between may have cut rows into others.
+  if (rank < 2 || !std::equal(shape.end() - 2, shape.end(), wanted.end() - 2)) return {};
   if (node->is(OpId::transpose_copy_int_out)) {
     int64_t sum = 0;
     for (const size_t k : {arg::transpose_copy_int_out::dim0, arg::transpose_copy_int_out::dim1}) {
@@ -213,7 +237,8 @@ bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
 
 Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* match, bool* is_candidate) {
   *is_candidate = false;
-  const ValueId shares = through_views(context, value_argument(weighted, 0));
+  const ValueId product_shares = value_argument(weighted, 0);
+  const ValueId shares = through_views(context, product_shares);
   const Node* softmax = under_guard(context, context.maker(shares), &match->guarded);
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
@@ -231,11 +256,12 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   match->keys = type.shape[first + 2];
   if (!match->batch.is_constant() || !match->heads.is_constant()) return Reason::kOrder;
   const Dim all(match->batch.value * match->heads.value);
+  const std::vector<Dim> each = {all, match->queries, match->keys};
+  if (context.type(product_shares).shape != each) return Reason::kOrder;
   if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != 1) return Reason::kReadElsewhere;
   const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), match->guarded ? 2 : 1, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
-  if (context.type(scores->results[0]).shape != std::vector<Dim>{all, match->queries, match->keys})
-    return Reason::kOrder;
+  if (context.type(scores->results[0]).shape != each) return Reason::kOrder;
   match->query = value_argument(*scores, 0);
   match->size = context.type(match->query).shape[2];
   match->value_size = context.type(weighted.results[0]).shape[2];

@@ -179,5 +179,66 @@ TEST(FuseGroupedAttention, ScoresWithOtherReadersStayWrittenOut) {
   EXPECT_TRUE(one.says("result-read-elsewhere: berth::grouped_attention"));
 }
 
+// Where there are as many queries as keys, what is known of rows may be said of columns.
+TEST(FuseGroupedAttention, AGuardOfColumnsIsNotOneOfRows) {
+  std::string text = attention("", "%see: bool[1,1,6,6] = aten::logical_not(%m)", 6);
+  EXPECT_NE(fused(text).operators().find("berth::grouped_attention"), std::string::npos);
+  const std::string rows = "%g: f32[1,4,6,6] = aten::where.self(%e,";
+  ASSERT_NE(text.find(rows), std::string::npos);
+  text.replace(text.find(rows), rows.size(),
+               "%e2: bool[1,4,1,6] = aten::view_copy(%e, [1, 4, 1, 6])\n"
+               "%g: f32[1,4,6,6] = aten::where.self(%e2,");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("berth::grouped_attention"), std::string::npos) << one.text;
+}
+
+// Two images of two heads, whose mask is one for each image where it is added: as many as there are heads.
+TEST(FuseGroupedAttention, AMaskOfImagesIsNotOneOfHeads) {
+  const auto masked = [](const std::string& mask, const std::string& grouped) {
+    return fused(filled(R"(
+    method forward(%q: f32[4,3,8], %k: f32[2,2,6,8], %v: f32[4,6,8], %m: f32$m) {
+      %t: f32[2,2,8,6] = aten::transpose_copy.int(%k, -2, -1)
+      %t3: f32[4,8,6] = aten::view_copy(%t, [4, 8, 6])
+      %s: f32[4,3,6] = aten::bmm(%q, %t3)
+      %g: f32$g = aten::view_copy(%s, $g)
+      %a: f32$g = aten::add.Tensor(%g, %m, 1)
+      %s4: f32[2,2,3,6] = aten::view_copy(%a, [2, 2, 3, 6])
+      %f: f32[2,2,3,6] = aten::_softmax(%s4, -1, false)
+      %f3: f32[4,3,6] = aten::view_copy(%f, [4, 3, 6])
+      %o: f32[4,3,8] = aten::bmm(%f3, %v)
+      return %o
+    })",
+                        {{"m", mask}, {"g", grouped}}))
+        .operators();
+  };
+  EXPECT_EQ(masked("[2,1,6]", "[2,6,6]").find("berth::grouped_attention"), std::string::npos);
+  EXPECT_EQ(masked("[2,6,6]", "[2,6,6]").find("berth::grouped_attention"), std::string::npos);
+  EXPECT_EQ(masked("[2,1,3,6]", "[2,2,3,6]"), "berth::grouped_attention");
+  EXPECT_EQ(masked("[1,3,6]", "[4,3,6]"), "berth::grouped_attention");
+  // The same for all heads, however they are grouped.
+  EXPECT_EQ(masked("[1,3,6]", "[1,4,1,3,6]"), "berth::grouped_attention");
+}
+
+// Views that make other rows of keys, or of shares, than the products' own.
+TEST(FuseGroupedAttention, RowsThatAViewCutsIntoOthersAreNotKeysOrShares) {
+  const std::string head = "method forward(%q: f32[2,6,8], %k: f32[2,$x,$y], %v: f32[$h,$n,8]) {\n";
+  const auto cut = [&](const std::string& x, const std::string& y, const std::string& heads, const std::string& keys) {
+    return fused(filled(head + R"(
+      %t: f32[2,$y,$x] = aten::transpose_copy.int(%k, 1, 2)
+      %t3: f32[2,8,6] = aten::view_copy(%t, [2, 8, 6])
+      %s: f32[2,6,6] = aten::bmm(%q, %t3)
+      %f: f32[2,6,6] = aten::_softmax(%s, -1, false)
+      %f3: f32[$h,6,$n] = aten::view_copy(%f, [$h, 6, $n])
+      %o: f32[$h,6,8] = aten::bmm(%f3, %v)
+      return %o
+    })",
+                        {{"x", x}, {"y", y}, {"h", heads}, {"n", keys}}))
+        .operators();
+  };
+  EXPECT_EQ(cut("6", "8", "2", "6"), "berth::grouped_attention");
+  EXPECT_EQ(cut("12", "4", "2", "6").find("berth::grouped_attention"), std::string::npos);
+  EXPECT_EQ(cut("6", "8", "4", "3").find("berth::grouped_attention"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::fuse
