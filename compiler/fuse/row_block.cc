@@ -81,6 +81,11 @@ bool RowBlock::reads_rows(const Node& product) const {
   return is_cut(input) && !is_constant(input) && (!residual.valid() || (is_cut(residual) && !is_constant(residual)));
 }
 
+// Scales and zero points may be one for each row, and have any dimensions.
+static bool has_scales_of_rows(const Node& node) {
+  return node.is(OpId::quantize_per_channel_out) || node.is(OpId::quantize_per_token_out);
+}
+
 bool RowBlock::may_be_cut(const Node& node) const {
   if (context_.method().value(node.results[0]).tensor() == nullptr) return false;
   const Rows out = rows_of(context_.type(node.results[0]));
@@ -95,7 +100,8 @@ bool RowBlock::may_be_cut(const Node& node) const {
   }
   if (node.is(OpId::mean_out)) return is_mean_of_rows(node);
   const bool by_element = node.op->in_place == ir::InPlaceClass::kElement &&
-                          node.op->role == ir::OperatorRole::kPlain && node.op->own == nullptr && !node.op->has_effects;
+                          node.op->role == ir::OperatorRole::kPlain && node.op->own == nullptr &&
+                          !node.op->has_effects && !has_scales_of_rows(node);
   return (by_element || node.is(OpId::fused_elementwise_out) || node.is(OpId::to_dim_order_copy_out)) &&
          stretches(node);
 }
