@@ -101,5 +101,53 @@ TEST(CutRows, AWeightIsNotCut) {
   EXPECT_EQ(products_in(one), 4) << one.text;
 }
 
+// Rows that stay wide stay there, in strips or whole.
+TEST(CutRows, WhatIsNotBroughtBackStaysWhole) {
+  const Fused one = fused(constant("w", 4, 1400, 1) + R"(
+    method forward(%x: f32[1300,4]) {
+      %w: f32[4,1400] = const @w
+      %a: f32[1300,1400] = aten::mm(%x, %w)
+      %h: f32[1300,1400] = aten::relu(%a)
+      %y: f32[1300,1400] = aten::mul.Tensor(%h, %h)
+      return %y
+    })");
+  EXPECT_EQ(products_in(one), 1) << one.text;
+  EXPECT_EQ(one.operators().find("aten::cat"), std::string::npos) << one.text;
+}
+
+// A product that narrows its rows gives what all strips read: no strip computes it again.
+TEST(CutRows, ABlockBeginsBehindAProductThatNarrows) {
+  const Fused one = fused(constant("n", 40, 4, 1) + constant("w", 4, 1400, 2) + constant("d", 1400, 4, 3) + R"(
+    method forward(%x: f32[1300,40]) {
+      %n: f32[40,4] = const @n
+      %w: f32[4,1400] = const @w
+      %d: f32[1400,4] = const @d
+      %a: f32[1300,4] = aten::mm(%x, %n)
+      %h: f32[1300,1400] = aten::mm(%a, %w)
+      %m: f32[1300,1400] = aten::mul.Tensor(%h, %h)
+      %y: f32[1300,4] = aten::mm(%m, %d)
+      return %y
+    })");
+  EXPECT_EQ(products_in(one), 1 + 2 * 2) << one.text;
+  EXPECT_NE(one.text.find("f32[1300,4] = berth::linear("), std::string::npos) << one.text;
+}
+
+// To cut them would take a copy in each call.
+TEST(CutRows, RowsOfAConstantStayWhole) {
+  const Fused one = fused(constant("w", 4, 1400, 1) + constant("d", 1400, 4, 2) + constant("r", 1300, 4, 3) + R"(
+    method forward(%x: f32[1300,4]) {
+      %w: f32[4,1400] = const @w
+      %d: f32[1400,4] = const @d
+      %r: f32[1300,4] = const @r
+      %h: f32[1300,1400] = aten::mm(%x, %w)
+      %m: f32[1300,1400] = aten::mul.Tensor(%h, %h)
+      %y: f32[1300,4] = aten::mm(%m, %d)
+      %s: f32[1300,4] = aten::add.Tensor(%y, %r, 1)
+      return %s
+    })");
+  EXPECT_EQ(products_in(one), 2) << one.text;
+  EXPECT_EQ(one.operators().find("aten::cat"), std::string::npos) << one.text;
+}
+
 }  // namespace
 }  // namespace berth::fuse

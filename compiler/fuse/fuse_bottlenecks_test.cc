@@ -91,6 +91,117 @@ TEST(FuseBottlenecks, PixelsBetweenTwoWindowsAreTheSecondsExpansion) {
   EXPECT_EQ(one.text.find("f32[1,128,64,64]"), std::string::npos) << one.text;
 }
 
+// Images of 64 channels, 64x64, from convolutions that are not of single pixels of all channels, into windows.
+TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsExpand) {
+  struct Case {
+    std::string what, input;
+    std::vector<int> weight;
+    std::string lists;
+  };
+  const Case cases[] = {
+      {"two groups", "f32[1,12,64,64]", {64, 6, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 2"},
+      {"every second pixel", "f32[1,12,127,128]", {64, 12, 1, 1}, "[2, 2], [0, 0], [1, 1], false, [0, 0], 1"},
+      {"padding", "f32[1,12,62,62]", {64, 12, 1, 1}, "[1, 1], [1, 1], [1, 1], false, [0, 0], 1"},
+      {"both", "f32[1,12,126,125]", {64, 12, 1, 1}, "[2, 2], [1, 1], [1, 1], false, [0, 0], 1"},
+      {"windows", "f32[1,12,64,64]", {64, 12, 3, 3}, "[1, 1], [1, 1], [1, 1], false, [0, 0], 1"},
+      {"lines", "f32[1,12,64,66]", {64, 12, 1, 3}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"},
+      {"few channels", "f32[1,3,64,64]", {64, 3, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"},
+      {"a transposed one", "f32[1,12,64,64]", {12, 64, 1, 1}, "[1, 1], [0, 0], [1, 1], true, [0, 0], 1"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Fused fused_one = fused(with_constants({{"w1", one.weight}, {"w2", {64, 1, 3, 3}}}, "%x: " + one.input, R"(
+      %a: f32[1,64,64,64] = aten::convolution(%x, %w1, none, )" + one.lists + R"()
+      %b: f32[1,64,64,64] = aten::relu(%a)
+      %c: f32[1,64,64,64] = aten::convolution(%b, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
+      return %c
+    )"));
+    EXPECT_EQ(count(fused_one, "berth::inverted_residual"), 0) << fused_one.text;
+  }
+}
+
+// What is behind windows of single channels, and what is not.
+TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsProject) {
+  struct Case {
+    std::string what;
+    std::vector<int> weight;
+    std::string lists, result;
+    int blocks;
+  };
+  const Case cases[] = {
+      {"pixels", {12, 64, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 1", "[1,12,64,64]", 1},
+      {"two groups", {12, 32, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 2", "[1,12,64,64]", 0},
+      {"every second pixel", {12, 64, 1, 1}, "[2, 2], [0, 0], [1, 1], false, [0, 0], 1", "[1,12,32,32]", 0},
+      {"padding", {12, 64, 1, 1}, "[1, 1], [1, 1], [1, 1], false, [0, 0], 1", "[1,12,66,66]", 0},
+      {"windows", {12, 64, 3, 3}, "[1, 1], [1, 1], [1, 1], false, [0, 0], 1", "[1,12,64,64]", 0},
+      {"few channels", {8, 64, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 1", "[1,8,64,64]", 0},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Fused f = fused(with_constants({{"w2", {64, 1, 3, 3}}, {"w3", one.weight}}, "%x: f32[1,64,64,64]",
+                                         filled(R"(
+      %c: f32[1,64,64,64] = aten::convolution(%x, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
+      %d: f32[1,64,64,64] = aten::hardtanh(%c, -0.5, 6.0)
+      %e: f32$r = aten::convolution(%d, %w3, none, $lists)
+      return %e
+    )",
+                                                {{"r", one.result}, {"lists", one.lists}})));
+    EXPECT_EQ(count(f, "berth::inverted_residual"), one.blocks) << f.text;
+  }
+}
+
+TEST(FuseBottlenecks, OnlyWindowsOfOneResultAChannelAreInTheMiddle) {
+  const auto middle = [](const std::string& weight, const std::string& channels, const std::string& rest) {
+    const int results = std::stoi(channels);
+    const Fused f =
+        fused(with_constants({{"w2", weight == "all" ? std::vector<int>{64, 64, 3, 3}
+                                                     : std::vector<int>{results, weight == "two" ? 2 : 1, 3, 3}},
+                              {"w3", {12, results, 1, 1}}},
+                             "%x: f32[1,64,64,64], %z: f32[1,64,64,64]",
+                             filled(R"(
+      %c: f32[1,$n,64,64] = aten::convolution(%x, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], $rest
+      %e: f32[1,12,64,64] = aten::convolution(%d, %w3, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      return %e
+    )",
+                                    {{"rest", rest}, {"n", channels}})));
+    return count(f, "berth::inverted_residual");
+  };
+  const std::string relu = "%d: f32[1,64,64,64] = aten::relu(%c)";
+  EXPECT_EQ(middle("one", "64", "64)\n" + relu), 1);
+  EXPECT_EQ(middle("one", "128", "64)\n%d: f32[1,128,64,64] = aten::relu(%c)"), 0);
+  EXPECT_EQ(middle("two", "64", "32)\n" + relu), 0);
+  EXPECT_EQ(middle("all", "64", "1)\n" + relu), 0);
+  // A sum behind the windows is not an argument of the block.
+  EXPECT_EQ(middle("one", "64", "64)\n%d: f32[1,64,64,64] = aten::add.Tensor(%c, %z, 1)"), 0);
+}
+
+// A sum behind the pixels that expand is none of its arguments either.
+TEST(FuseBottlenecks, AnExpansionWithAResidualStays) {
+  const Fused one = fused(with_constants(kWeights, kImage + ", %z: f32[1,64,64,64]", R"(
+    %p: f32[1,64,64,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %a: f32[1,64,64,64] = aten::add.Tensor(%p, %z, 1)
+    %b: f32[1,64,64,64] = aten::relu(%a)
+    %c: f32[1,64,64,64] = aten::convolution(%b, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
+    return %c
+  )"));
+  EXPECT_EQ(count(one, "berth::inverted_residual"), 0) << one.text;
+  EXPECT_EQ(count(one, "berth::conv"), 2) << one.text;
+}
+
+// Zeros of padding are those of what was expanded, whatever the activation makes of 0.
+TEST(FuseBottlenecks, PaddingIsZeroBehindTheActivation) {
+  for (const std::string activation :
+       {"aten::sigmoid(%a)", "aten::clamp(%a, 0.5, none)", "aten::clamp(%a, none, -0.25)"}) {
+    const Fused one = fused(with_constants(kWeights, kImage, R"(
+      %a: f32[1,64,64,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %b: f32[1,64,64,64] = )" + activation + R"(
+      %c: f32[1,64,64,64] = aten::convolution(%b, %w2, %b2, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
+      return %c
+    )"));
+    EXPECT_EQ(count(one, "berth::inverted_residual"), 1) << one.text;
+  }
+}
+
 TEST(FuseBottlenecks, OpenSizesStayAsTheyAre) {
   const Fused one = fused_at_every_size({{"h", 63, 64}}, with_constants(kWeights, "%x: f32[1,12,h,64]", R"(
     %a: f32[1,64,h,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
