@@ -58,13 +58,15 @@ struct Call {
   std::string engine;  // empty: any
 };
 
-// On every instruction set, with 1 to 4 threads, twice.
-void check(const Call& call, double tolerance = 2e-4) {
+// On every instruction set, or on those that have tiles, with these numbers of threads, twice.
+void check(const Call& call, double tolerance = 2e-4, const std::vector<int>& numbers = {1, 2, 3, 4},
+           bool tiles_alone = false) {
   std::vector<Arg> args = call.args;
   args.emplace_back(call.expected);
   ASSERT_EQ(testing::run(call.portable, args, 16 << 20), Error::kOk);
   for_each_simd_target([&](const char* target) {
-    for (int threads = 1; threads <= 4; ++threads) {
+    if (tiles_alone && pair_functions().tiles.lanes == 0) return;
+    for (const int threads : numbers) {
       SCOPED_TRACE(std::string(target) + " on " + std::to_string(threads) + " threads");
       const Array out = array_like(call.expected);
       args = call.args;
@@ -118,6 +120,33 @@ TEST_P(TilesNarrow, ProductsArePortable) {
       if (::testing::Test::HasFatalFailure()) return;
     }
   });
+}
+
+// A panel that is too deep for a near cache is read in parts, with the sums of those before in the result. The last part
+// may be a single pair. Whole numbers, whose sums are exact in any order.
+TEST(TilesNarrowDepth, DeepProductsArePortable) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  const auto numbers = [&](std::vector<int32_t> sizes) {
+    int64_t count = 1;
+    for (const int32_t size : sizes) count *= size;
+    std::vector<double> values(count);
+    for (double& x : values) x = static_cast<double>(whole(random, -8, 8));
+    return Array(DType::kF32, std::move(sizes), values);
+  };
+  constexpr int32_t kRows = 190;
+  const std::pair<int32_t, const char*> cases[] = {
+      {2048, "none"}, {2049, "hard_swish"}, {2050, "relu"}, {4300, "gelu"}};
+  for (const auto& [depth, activation] : cases) {
+    SCOPED_TRACE(std::to_string(depth) + ", " + activation);
+    const auto columns = static_cast<int32_t>(whole(random, kRows, kRows + 20));
+    const Array weight = as_type(numbers({depth, columns}), DType::kBF16);
+    const Call call =
+        linear_call(numbers({kRows, depth}), weight, numbers({columns}), numbers({kRows, columns}), activation);
+    with_and_without_products([&] { check(call, 1e-6, {1, 4}, true); });
+    if (::testing::Test::HasFailure()) return;
+  }
 }
 
 Call random_conv(std::mt19937& random, DType type, int turn) {
