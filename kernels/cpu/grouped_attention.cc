@@ -16,6 +16,9 @@ using portable::GroupedAttention;
 constexpr double kSerialWork = 65536;
 // Up to this many queries a key's row is read again for each of them; beyond, transposed tiles are faster.
 constexpr int64_t kFewQueries = 4;
+// Of the heads of a group, which are computed together. No tensor bounds how many there are.
+constexpr int64_t kMostScores = int64_t{1} << 40;
+constexpr const char* kManyScores = "the heads of a group have more than 2^40 scores of a query";
 
 bool increases(const int64_t* limit, int64_t queries) {
   return limit == nullptr || std::is_sorted(limit, limit + queries);
@@ -144,15 +147,28 @@ size_t floats_of(const GroupedAttention& a) {
   return std::max(floats, attention_scratch_floats(head));
 }
 
-// Of what the kernel takes: what it refuses takes nothing, nor does what has no elements, whose sizes may be anything.
+bool has_too_many_scores(const GroupedAttention& a) {
+  return a.heads_per_group() > kMostScores / std::max<int64_t>(a.keys, 1);
+}
+
+// Whether there are scores at all, of sizes that memory bounds. Rows of queries and keys may have no elements.
+bool gives_scores(const portable::GroupedOperands& args) {
+  const Tensor& query = args.query;
+  const Tensor& key = args.key;
+  const Tensor& out = args.out;
+  if (query.rank() != 4 || key.rank() != 4 || args.value.rank() != 4 || out.rank() != 4) return false;
+  if (args.value.numel() == 0 || out.numel() == 0) return false;
+  const bool same_rows = std::equal(query.sizes().begin(), query.sizes().begin() + 3, out.sizes().begin());
+  const bool same_keys = std::equal(key.sizes().begin(), key.sizes().begin() + 3, args.value.sizes().begin());
+  return same_rows && same_keys && query.size(1) % key.size(args.heads_dim()) == 0;
+}
+
+// Of what the kernel takes: what it refuses takes nothing.
 size_t temp_bytes(const portable::GroupedOperands& args, int threads) {
+  if (!gives_scores(args)) return 0;
   const Tensor& query = args.query;
   const Tensor& key = args.key;
   const Tensor& value = args.value;
-  const bool rows = query.rank() == 4 && key.rank() == 4 && value.rank() == 4;
-  if (!rows || query.numel() == 0 || key.numel() == 0 || value.numel() == 0 ||
-      query.size(1) % key.size(args.heads_dim()) != 0)
-    return 0;
   GroupedAttention a = {};
   a.batch = query.size(0);
   a.heads = query.size(1);
@@ -164,6 +180,7 @@ size_t temp_bytes(const portable::GroupedOperands& args, int threads) {
   // Its address says what the keys are, and no more: there is no memory yet.
   static constexpr BFloat16 kNone;
   if (key.dtype() == DType::kBF16) a.key.narrow = &kNone;
+  if (has_too_many_scores(a)) return 0;
   const size_t slots = most_slots(a, threads);
   return slots * floats_of(a) * sizeof(float) + portable::kTempPadding;
 }
@@ -176,6 +193,7 @@ Error run(KernelContext& context, const portable::GroupedOperands& args) {
     std::fill_n(a.out, args.out.numel(), 0.0f);
     return Error::kOk;
   }
+  if (has_too_many_scores(a)) return context.fail(Error::kInvalidArgument, kManyScores);
   const int slots = most_slots(a, context.threads());
   const size_t floats = floats_of(a);
   auto* scratch = static_cast<float*>(context.allocate_temp(slots * floats * sizeof(float)));

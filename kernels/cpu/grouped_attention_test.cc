@@ -71,7 +71,7 @@ struct Problem {
       weights[j] = sees(i, j) ? sum * scale + mask_at(b, h, i, j) : -INFINITY;
       most = std::max(most, weights[j]);
     }
-    if (most == -INFINITY) return std::vector<double>(c.value_size, c.guarded ? 0 : NAN);
+    if (most == -INFINITY) return std::vector<double>(c.value_size, c.guarded || c.keys == 0 ? 0 : NAN);
     std::vector<double> out(c.value_size, 0);
     double total = 0;
     for (double& w : weights) total += w = std::exp(w - most);
@@ -136,7 +136,7 @@ Array rows_of_heads(const Array& cache) {
 
 void check(const Case& c, unsigned seed) {
   std::mt19937 random(seed);
-  Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
+  Problem p = {c, 1 / std::sqrt(static_cast<double>(std::max(c.size, 1))), {}, {}, {}, {}};
   const Array query = random_rows(random, DType::kF32, c.batch, c.heads, c.queries, c.size);
   const Array key = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.size);
   const Array value = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.value_size);
@@ -322,6 +322,56 @@ TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
       }
     }
   }
+}
+
+// A row without elements has a score of 0 for each key; without keys there is nothing to sum.
+TEST(GroupedAttention, RowsWithoutElementsAndCachesWithoutKeys) {
+  Case c;
+  c.heads = 4;
+  c.groups = 2;
+  c.keys = 5;
+  c.value_size = 3;
+  for (const int32_t queries : {1, 9}) {
+    c.queries = queries;
+    for (const bool guarded : {true, false}) {
+      c.guarded = guarded;
+      c.size = 0;
+      c.keys = 5;
+      check(c, 11);
+      c.keys = 0;
+      check(c, 12);
+      c.size = 4;
+      check(c, 13);
+    }
+  }
+}
+
+// A tensor that says it is large.
+struct Claimed {
+  Claimed(DType type, std::vector<int32_t> of) : sizes(std::move(of)) {
+    static constexpr uint8_t kOrder[4] = {0, 1, 2, 3};
+    tensor = Tensor(type, 4, sizes.data(), kOrder, strides, &element);
+    value = EValue(&tensor);
+  }
+
+  std::vector<int32_t> sizes;
+  int64_t strides[4];
+  float element = 0;
+  Tensor tensor;
+  EValue value;
+};
+
+// 2^60 floats for each of four threads are none, counted in 64 bits.
+TEST(GroupedAttention, ScoresThatNoMemoryHoldsAreRefused) {
+  constexpr int32_t kMany = 1 << 30;
+  Claimed query(DType::kF32, {1, kMany, 1, 1}), key(DType::kBF16, {1, 1, kMany, 1}), out(DType::kF32, query.sizes);
+  EValue none, scale(1.0), guarded(true);
+  EValue* const values[] = {&query.value, &key.value, &key.value, &none, &none, &none, &scale, &guarded, &out.value};
+  const Span<EValue* const> args(values, std::size(values));
+  EXPECT_EQ(untyped<grouped_attention_temp_bytes>(args, 4), 0u);
+  KernelContext context({}, nullptr);
+  EXPECT_EQ(untyped<grouped_attention_out>(context, args), Error::kInvalidArgument);
+  EXPECT_NE(std::string(context.message()).find("2^40 scores"), std::string::npos) << context.message();
 }
 
 TEST(GroupedAttention, RandomShapesAgree) {

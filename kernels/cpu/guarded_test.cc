@@ -140,10 +140,13 @@ class Cases {
     const int32_t width = size(), value_width = truth() ? width : size();
     const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
     const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
+    const bool rows = truth();
+    const auto of_width = [&](int32_t n) {
+      return rows ? Sizes{batch, keys, groups, n} : Sizes{batch, groups, keys, n};
+    };
     // Scores as models have them: of large ones the rounding alone is more than is allowed of their exponentials.
-    compare("berth::grouped_attention.out",
-            {numbers({batch, heads, queries, width}), cache(type, {batch, groups, keys, width}),
-             cache(type, {batch, groups, keys, value_width}),
+    compare(rows ? "berth::grouped_attention.rows_out" : "berth::grouped_attention.out",
+            {numbers({batch, heads, queries, width}), cache(type, of_width(width)), cache(type, of_width(value_width)),
              truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})),
              limits(queries, -1, keys + 3), limits(queries, -4, keys), 0.3 * whole(1, 9) / std::sqrt(width), truth()},
             {testing::f32({batch, heads, queries, value_width})}, 1);

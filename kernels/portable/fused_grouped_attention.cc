@@ -164,12 +164,16 @@ void attend(const GroupedAttention& a, int64_t batch, int64_t head, int64_t row,
 static Error run(KernelContext& context, const GroupedOperands& args) {
   GroupedAttention a;
   BERTH_RETURN_IF_ERROR(read_grouped_attention(context, args, &a));
+  if (args.out.numel() == 0) return Error::kOk;
+  if (a.keys == 0) {
+    std::fill_n(a.out, args.out.numel(), 0.0f);
+    return Error::kOk;
+  }
   const int64_t items = a.batch * a.heads * a.queries;
-  if (items == 0 || a.value_size == 0) return Error::kOk;
   const double work = static_cast<double>(items) * static_cast<double>(a.keys);
   const int slots = slots_for(context.threads(), items, work, 16384);
   auto* scores = static_cast<float*>(context.allocate_temp((slots * a.keys) * sizeof(float)));
-  if (scores == nullptr && a.keys > 0) return Error::kMemoryAllocationFailed;
+  if (scores == nullptr) return Error::kMemoryAllocationFailed;
   const auto one = [&](float* row_scores, int64_t item) {
     attend(a, item / a.queries / a.heads, item / a.queries % a.heads, item % a.queries, row_scores);
   };

@@ -5,7 +5,8 @@
 // with g = h / (heads / groups): several heads of queries read one head of keys. Query i sees the keys j with
 // before[i] < j <= last[i], where these are given. Keys that no query sees are not read; one that only others see counts
 // with a weight of 0, like one that a mask hides. A query whose scores are all -infinity, or that sees no key, gives NaN,
-// as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it.
+// as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it. Where there are no keys at
+// all, the sum over them is zero.
 //
 // berth::grouped_attention.rows reads key[b, j, g, :] and value[b, j, g, :]: caches whose rows hold all heads.
 #pragma once
