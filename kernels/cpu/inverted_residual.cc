@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/math.h"
-#include "format/arguments.h"
-#include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/conv_weight.h"
-#include "kernels/portable/fused_inverted_residual.h"
+#include "kernels/cpu/inverted_residual_plan.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
@@ -19,40 +16,17 @@ namespace {
 
 using Args = arguments::inverted_residual_out;
 using portable::InvertedResidual;
-namespace at = arg::inverted_residual_out;
 
 constexpr const char* kBadPacking =
     "the text of a weight's packing is none, or does not fit the weight; was the file changed?";
 
-// Rows of the result that a thread takes at a time: as many as windows are computed together, or fewer where what they
-// see is larger than what a cache near the thread holds beside the rest.
-constexpr int64_t kRows = 4;
-constexpr int64_t kNearFloats = 96 * 1024;
-// Fewer multiplications than this in all are not worth another thread.
-constexpr double kSerialWork = 1 << 19;
-
-enum Stage { kExpand, kDepthwise, kProject, kStages };
-constexpr size_t kWeightPlace[kStages] = {at::expand_weight, at::weight, at::project_weight};
-constexpr size_t kPackingPlace[kStages] = {at::expand_packing, at::packing, at::project_packing};
-
-struct StageArguments {
-  const Tensor* weight[kStages];
-  const Tensor* bias[kStages];
-  StringRef packing[kStages];
-
-  explicit StageArguments(const Args& args)
-      : weight{args.expand_weight, &args.weight, args.project_weight},
-        bias{args.expand_bias, args.bias, args.project_bias},
-        packing{args.expand_packing, args.packing, args.project_packing} {}
-};
-
 // The weights of a call; those that are not there have no tensor.
 struct Weights {
-  Weight of[kStages];
+  Weight of[kBlockStages];
 
   bool read(const Args& args) {
     const StageArguments stages(args);
-    for (int i = 0; i < kStages; ++i) {
+    for (int i = 0; i < kBlockStages; ++i) {
       if (stages.weight[i] != nullptr && !read_weight(*stages.weight[i], stages.packing[i], 4, &of[i])) return false;
     }
     return true;
@@ -63,7 +37,7 @@ struct Weights {
   bool any_packed() const { return of[kExpand].packed || of[kDepthwise].packed || of[kProject].packed; }
 
  private:
-  Span<const int32_t> sizes_of(Stage stage) const {
+  Span<const int32_t> sizes_of(BlockStage stage) const {
     if (of[stage].tensor == nullptr) return {};
     return {of[stage].dense.size, static_cast<size_t>(of[stage].dense.rank)};
   }
@@ -72,20 +46,20 @@ struct Weights {
 // The arguments with dense weights in place of packed ones.
 class DenseArguments {
  public:
-  DenseArguments(const Args& args, const Weights& weights, const Buffer (&dense)[kStages]) {
+  DenseArguments(const Args& args, const Weights& weights, const Buffer (&dense)[kBlockStages]) {
     static constexpr uint8_t kOrder[DenseSizes::kMaxRank] = {0, 1, 2, 3, 4};
     count_ = args.values().size();
     for (size_t i = 0; i < count_; ++i) values_[i] = args.values()[i];
     packing_ = EValue(StringRef{"", 0});
-    for (int i = 0; i < kStages; ++i) {
+    for (int i = 0; i < kBlockStages; ++i) {
       const Weight& weight = weights.of[i];
       if (weight.tensor == nullptr || !weight.packed) continue;
       std::copy_n(weight.dense.size, DenseSizes::kMaxRank, sizes_[i]);
       tensors_[i] =
           Tensor(weight.tensor->dtype(), weight.dense.rank, sizes_[i], kOrder, strides_[i], dense[i].floats());
       dense_[i] = EValue(&tensors_[i]);
-      values_[kWeightPlace[i]] = &dense_[i];
-      values_[kPackingPlace[i]] = &packing_;
+      values_[kStageWeight[i]] = &dense_[i];
+      values_[kStagePacking[i]] = &packing_;
     }
   }
   DenseArguments(const DenseArguments&) = delete;
@@ -94,132 +68,23 @@ class DenseArguments {
   Args args() const { return Args({values_, count_}); }
 
  private:
-  int32_t sizes_[kStages][DenseSizes::kMaxRank];
-  int64_t strides_[kStages][DenseSizes::kMaxRank];
-  Tensor tensors_[kStages];
-  EValue dense_[kStages];
+  int32_t sizes_[kBlockStages][DenseSizes::kMaxRank];
+  int64_t strides_[kBlockStages][DenseSizes::kMaxRank];
+  Tensor tensors_[kBlockStages];
+  EValue dense_[kBlockStages];
   EValue packing_;
   EValue* values_[Signature::kMaxParameters];
   size_t count_ = 0;
 };
 
-void set_last(const int64_t (&size)[2], int64_t channels, int64_t (&stride)[4]) {
-  stride[0] = size[0] * size[1] * channels;
-  stride[1] = 1;
-  stride[2] = size[1] * channels;
-  stride[3] = channels;
-}
-
-ConvSpec spec_of(const InvertedResidual& r, Stage stage, const StageArguments& stages, bool residual) {
-  const portable::Activation* activation[kStages] = {&r.expand, &r.depthwise, &r.project};
-  ConvSpec spec;
-  spec.batch = r.batch;
-  spec.in_channels = stage == kExpand ? r.in_channels : r.channels;
-  spec.out_channels = stage == kProject ? r.out_channels : r.channels;
-  spec.groups = stage == kDepthwise ? r.channels : 1;
-  for (int i = 0; i < 2; ++i) {
-    const InvertedResidual::Axis& axis = r.axis[i];
-    spec.in[i] = stage == kProject ? axis.out : axis.in;
-    spec.out[i] = stage == kExpand ? axis.in : axis.out;
-    if (stage != kDepthwise) continue;
-    spec.kernel[i] = axis.kernel;
-    spec.stride[i] = axis.stride;
-    spec.padding[i] = axis.padding;
-    spec.dilation[i] = axis.dilation;
-  }
-  set_last(spec.in, spec.in_channels, spec.in_stride);
-  set_last(spec.out, spec.out_channels, spec.out_stride);
-  spec.weight_type = static_cast<int64_t>(stages.weight[stage]->dtype());
-  spec.finish.bias = stages.bias[stage] != nullptr ? 1 : 0;
-  spec.finish.residual = stage == kProject && residual ? 1 : 0;
-  spec.finish.activation = static_cast<int64_t>(activation[stage]->kind);
-  spec.finish.alpha = static_cast<double>(activation[stage]->alpha);
-  spec.finish.beta = static_cast<double>(activation[stage]->beta);
-  return spec;
-}
-
-// How the work is shared out, and what memory a thread needs for its part.
-struct Plan {
-  int64_t rows = 1;                         // of the result, at a time
-  int64_t strips = 1;                       // of an image
-  int64_t kept_rows = 0;                    // that the memory of what is expanded holds
-  int64_t kept = 0, seen = 0, scratch = 0;  // floats of a slot
-  int slots = 1;
-
-  int64_t floats() const { return kept + seen + scratch; }
-  size_t bytes() const { return slots * floats() * sizeof(float); }
-};
-
-struct Engines {
-  std::unique_ptr<Engine> of[kStages];
-};
-
-int64_t most_rows_seen(const InvertedResidual& r, int64_t rows) {
-  const InvertedResidual::Axis& axis = r.axis[0];
-  return std::min(axis.in, (rows - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1);
-}
-
-void set_rows(const InvertedResidual& r, const Engines& engines, int64_t rows, Plan* plan) {
-  plan->rows = rows;
-  plan->strips = ceil_div(r.axis[0].out, rows);
-  plan->scratch = 0;
-  if (r.expands) {
-    plan->kept_rows = most_rows_seen(r, rows);
-    plan->kept = align_up<int64_t>(plan->kept_rows * r.axis[1].in * r.channels, 16);
-    for (int64_t i = 1; i <= most_rows_seen(r, rows); ++i)
-      plan->scratch = std::max(plan->scratch, engines.of[kExpand]->row_scratch(i));
-  }
-  if (!r.projects) return;
-  plan->seen = align_up<int64_t>(rows * r.axis[1].out * r.channels, 16);
-  for (int64_t i = 1; i <= rows; ++i) plan->scratch = std::max(plan->scratch, engines.of[kProject]->row_scratch(i));
-}
-
-Plan plan_of(const InvertedResidual& r, const Engines& engines, int threads) {
-  Plan plan;
-  for (int64_t rows = std::min(kRows, r.axis[0].out); rows > 0; rows /= 2) {
-    set_rows(r, engines, rows, &plan);
-    if (plan.floats() <= kNearFloats) break;
-  }
-  const double pixels = static_cast<double>(r.batch * r.axis[0].out) * static_cast<double>(r.axis[1].out);
-  const int64_t products = (r.expands ? r.in_channels : 0) + r.axis[0].kernel * r.axis[1].kernel;
-  const double work = pixels * static_cast<double>(r.channels) * static_cast<double>(products + r.out_channels);
-  plan.slots = portable::slots_for(threads, r.batch * plan.strips, work, kSerialWork);
-  return plan;
-}
-
-bool is_static_last(const Tensor& tensor) {
-  return is_channels_last_f32(tensor) && tensor.dynamism() == ShapeDynamism::kStatic && tensor.device().is_cpu();
-}
-
-bool has_rows_layout(const Args& args) {
-  return is_static_last(args.input) && is_static_last(args.out) &&
-         (args.residual == nullptr || is_static_last(*args.residual));
-}
-
-// The engines of a call, and how they share its work. False where they do not take it.
-bool make_engines(const Args& args, const InvertedResidual& r, int threads, Engines* engines, Plan* plan) {
-  if (!has_rows_layout(args) || args.input.numel() == 0 || args.out.numel() == 0) return false;
-  const StageArguments stages(args);
-  for (const Stage stage : {kExpand, kDepthwise, kProject}) {
-    if (stages.weight[stage] == nullptr) continue;
-    const ConvSpec spec = spec_of(r, stage, stages, args.residual != nullptr);
-    const auto kind = choose_engine(spec, threads, Prefer::kTiles);
-    if (kind == nullptr) return false;
-    engines->of[stage] = kind->make();
-    if (engines->of[stage] == nullptr || engines->of[stage]->row_scratch(1) < 0) return false;
-  }
-  *plan = plan_of(r, *engines, threads);
-  return true;
-}
-
 struct State {
   Weights weights;
   InvertedResidual sizes;
-  Engines engines;
-  FittedWeight fitted[kStages];
-  Plan plan;
+  BlockEngines engines;
+  FittedWeight fitted[kBlockStages];
+  BlockPlan plan;
   bool by_rows = false;
-  Buffer dense[kStages];  // for the portable kernel
+  Buffer dense[kBlockStages];  // for the portable kernel
 };
 
 // What a thread has of an image.
@@ -265,7 +130,7 @@ class Worker {
   }
 
  private:
-  void run_stage(Stage stage, const Tensor* bias, RowCall& call) const {
+  void run_stage(BlockStage stage, const Tensor* bias, RowCall& call) const {
     call.weight = state_.fitted[stage].floats();
     call.bias = bias == nullptr ? nullptr : bias->data<float>();
     call.scratch = scratch_;
@@ -303,7 +168,7 @@ class Worker {
 };
 
 Error unpack_for_portable(PrepareContext& context, State& state) {
-  for (int i = 0; i < kStages; ++i) {
+  for (int i = 0; i < kBlockStages; ++i) {
     const Weight& weight = state.weights.of[i];
     if (weight.tensor != nullptr && weight.packed)
       BERTH_RETURN_IF_ERROR(unpack_weight(context, weight, state.dense[i]));
@@ -313,9 +178,9 @@ Error unpack_for_portable(PrepareContext& context, State& state) {
 
 Error fill(PrepareContext& context, const Args& args, State& state) {
   bool constant = true;
-  for (int i = 0; i < kStages; ++i) {
+  for (int i = 0; i < kBlockStages; ++i) {
     const Weight& weight = state.weights.of[i];
-    if (weight.tensor == nullptr || context.is_constant(kWeightPlace[i])) continue;
+    if (weight.tensor == nullptr || context.is_constant(kStageWeight[i])) continue;
     if (weight.packed) return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
     constant = false;
   }
@@ -324,9 +189,9 @@ Error fill(PrepareContext& context, const Args& args, State& state) {
   // What the portable kernel refuses too, and says why.
   if (error != Error::kOk && !state.weights.any_packed()) return Error::kOk;
   if (error != Error::kOk) return context.fail(error, check.message());
-  state.by_rows = constant && make_engines(args, state.sizes, context.threads(), &state.engines, &state.plan);
+  state.by_rows = constant && make_block_engines(args, state.sizes, context.threads(), &state.engines, &state.plan);
   if (!state.by_rows) return unpack_for_portable(context, state);
-  for (int i = 0; i < kStages; ++i) {
+  for (int i = 0; i < kBlockStages; ++i) {
     Engine* engine = state.engines.of[i].get();
     if (engine == nullptr) continue;
     FittedWeight& fitted = state.fitted[i];
@@ -360,12 +225,12 @@ size_t inverted_residual_temp_bytes(const Args& args, int threads) {
   if (!weights.read(args) || portable::read_inverted_residual(check, args, weights.sizes(), &sizes) != Error::kOk) {
     return 0;
   }
-  const Buffer none[kStages];
+  const Buffer none[kBlockStages];
   const DenseArguments dense(args, weights, none);
-  Engines engines;
-  Plan plan;
+  BlockEngines engines;
+  BlockPlan plan;
   // Whether the weights are constants is not known yet.
-  const bool by_rows = make_engines(args, sizes, threads, &engines, &plan);
+  const bool by_rows = make_block_engines(args, sizes, threads, &engines, &plan);
   return std::max(portable::inverted_residual_temp_bytes(dense.args(), threads),
                   by_rows ? plan.bytes() + portable::kTempPadding : 0);
 }
@@ -382,7 +247,7 @@ Error inverted_residual_out(KernelContext& context, const Args& args) {
                         "its tensors are not as large as they were when the method was loaded");
   }
   BERTH_RETURN_IF_ERROR(portable::check_inverted_residual_memory(context, args));
-  const Plan& plan = state->plan;
+  const BlockPlan& plan = state->plan;
   auto* const memory = static_cast<float*>(context.allocate_temp(plan.bytes()));
   if (memory == nullptr && plan.bytes() != 0) return Error::kMemoryAllocationFailed;
   portable::for_each_item(
