@@ -22,7 +22,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 16)) {
+    switch (whole(0, 18)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -40,6 +40,7 @@ class Cases {
       case 14: return grouped_attention();
       case 15: return gru();
       case 16: return block();
+      case 17: return samples();
       default: return mean();
     }
   }
@@ -418,6 +419,14 @@ class Cases {
     const Array input = numbers(in, last, special());
     compare("aten::upsample_nearest2d.vec_out", {input, size, nullptr}, {Array(DType::kF32, out, {}, last)});
     compare("aten::upsample_bilinear2d.vec_out", {input, size, truth(), nullptr}, {Array(DType::kF32, out, {}, last)});
+  }
+
+  // Places inside and outside of the images.
+  void samples() {
+    const Sizes in = {whole(1, 3), whole(1, 5), whole(1, 9), size()};
+    const Array grid = numbers({in[0], whole(1, 9), size(), 2}, {}, special());
+    compare("aten::grid_sampler_2d.out", {numbers(in), grid, 0, whole(0, 1), truth()},
+            {testing::f32({in[0], in[1], grid.sizes()[1], grid.sizes()[2]})}, 10);
   }
 
   void group_norm() {

@@ -10,6 +10,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/dynamic_quantize.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/grid_sampler.h"
 #include "kernels/cpu/group_norm.h"
 #include "kernels/cpu/grouped_attention.h"
 #include "kernels/cpu/gru.h"
@@ -51,6 +52,7 @@ KernelTable kernels() {
       entry<max_pool2d_out, portable::max_pool2d_temp_bytes>(),
       entry<upsample_bilinear2d_out, upsample_bilinear2d_temp_bytes>(),
       entry<upsample_nearest2d_out, upsample_nearest2d_temp_bytes>(),
+      entry<grid_sampler_2d_out>(),
       entry<clone_dim_order_out>(),
       entry<to_dim_order_copy_out>(),
       entry<permute_copy_out>(),
