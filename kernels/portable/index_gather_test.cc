@@ -195,6 +195,34 @@ TEST(IndexSelect, PicksSlabsOfAnyDimension) {
   EXPECT_EQ(run(index_select_out, {f32({3}), 0, i64({1, 1}, {0}), one}), Error::kInvalidArgument);
 }
 
+// Single elements of rows have a loop of their own: the rows of one thread and the next, indices of any number of
+// dimensions, and a bad one in a later row.
+TEST(IndexSelect, PicksElementsOfRowsOnThreads) {
+  const Shape shape{3, 40, 50};
+  std::vector<double> picks;
+  for (int i = 0; i < 601; ++i) picks.push_back(i * 7 % 50);
+  const Values expected = filled({3, 40, 601}, [&](Ints at) {
+    at[2] = at[2] * 7 % 50;
+    return numbered(shape)[flat(shape, at)];
+  });
+  const Array self(DType::kF32, shape, numbered(shape));
+  for (const DType type : {DType::kI64, DType::kI32}) {
+    const Array out = f32({3, 40, 601});
+    ASSERT_EQ(run_with(index_select_out, {self, -1, Array(type, {601}, picks), out}, 3).error, Error::kOk);
+    EXPECT_EQ(out.values(), expected);
+    EXPECT_TRUE(out.intact());
+  }
+  for (const double bad : {50., -1.}) {
+    picks[600] = bad;
+    EXPECT_EQ(run_with(index_select_out, {self, 2, i64({601}, picks), f32({3, 40, 601})}, 3).error,
+              Error::kInvalidArgument);
+  }
+  const Array column = f32({2, 2, 1});
+  ASSERT_EQ(run(embedding_out, {f32({3, 1}, {1, 2, 3}), i32({2, 2}, {2, 0, 1, 2}), -1, false, false, column}),
+            Error::kOk);
+  EXPECT_EQ(column.values(), (Values{3, 1, 2, 3}));
+}
+
 TEST(Embedding, PicksARowForEveryIndex) {
   const Array weight = f32({3, 2}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({2, 2, 2});

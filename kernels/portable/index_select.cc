@@ -1,5 +1,8 @@
 // index_select and embedding: whole slabs of a tensor picked by a list of indices. Indices count from the front only.
+#include <algorithm>
+
 #include "kernels/portable/copy_strided.h"
+#include "kernels/portable/element_word.h"
 #include "kernels/portable/index_reader.h"
 #include "kernels/portable/layout_slice.h"
 #include "kernels/portable/portable.h"
@@ -10,6 +13,8 @@ namespace {
 
 // A slab's share of work when there are threads.
 constexpr int64_t kGrainBytes = 64 * 1024;
+// Single elements that are a thread's share.
+constexpr int64_t kGrainElements = 16 * 1024;
 
 // Slab number i of `out` becomes slab index[i] of `self`.
 struct Picking {
@@ -50,6 +55,37 @@ void pick(const KernelContext& context, const Picking& p, int64_t begin, int64_t
   }
 }
 
+// Whether each row along `dim` is one run, of which single elements are picked: slabs would take a call an element.
+bool picks_elements(const Picking& p) {
+  if (!p.self.is_contiguous() || !p.index.is_contiguous() || !p.out.is_contiguous()) return false;
+  for (int d = p.dim + 1; d < p.self.rank(); ++d) {
+    if (p.self.size(d) != 1) return false;
+  }
+  return true;
+}
+
+// Elements [begin, end) of the result.
+template <typename Word>
+bool pick_elements(const Picking& p, int64_t begin, int64_t end) {
+  constexpr int64_t kBytes = sizeof(Word);
+  const IndexReader index(p.index);
+  const int64_t size = p.self.size(p.dim);
+  const int64_t count = p.index.numel();
+  char* to = p.out.data<char>() + begin * kBytes;
+  while (begin < end) {
+    const char* const row = p.self.data<char>() + begin / count * size * kBytes;
+    const int64_t first = begin % count;
+    const int64_t last = std::min(count, first + end - begin);
+    begin += last - first;
+    for (int64_t i = first; i < last; ++i, to += kBytes) {
+      const int64_t at = index[i];
+      if (at < 0 || at >= size) return false;
+      store_word(to, load_word<Word>(row + at * kBytes));
+    }
+  }
+  return true;
+}
+
 // The dimension `dim` of `self` gives way to those of `index`.
 Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, Tensor& out) {
   BERTH_RETURN_IF_ERROR(check_index(context, index));
@@ -75,6 +111,14 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
   const int64_t* const strides = index.rank() == 0 ? &no_stride : out.strides().data() + dim;
   const Picking picking{self, index, out, dim, slab, strides, sparse};
   Picked picked;
+  if (!sparse && picks_elements(picking)) {
+    dispatch_word(static_cast<int64_t>(element_size(self.dtype())), [&](auto tag) {
+      context.parallel_for(out.numel(), kGrainElements, [&](int64_t begin, int64_t end) {
+        picked.in_range.also(pick_elements<typename decltype(tag)::type>(picking, begin, end));
+      });
+    });
+    return picked.error(context);
+  }
   context.parallel_for(index.numel(), grain,
                        [&](int64_t begin, int64_t end) { pick(context, picking, begin, end, &picked); });
   return picked.error(context);
