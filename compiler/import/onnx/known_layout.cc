@@ -82,6 +82,28 @@ KnownResult known_gather(NodeContext& n, const std::vector<Known>& in) {
   return one_known(std::move(out));
 }
 
+// Of numbers of an axis, as exporters write `repeat_interleave`: one size where the axis is, ones elsewhere.
+KnownResult known_one_hot(NodeContext& n, const std::vector<Known>& in) {
+  const Known& indices = in[0];
+  const Known& values = in[2];  // where the index is not, and where it is
+  if (!indices.is_constant() || indices.floating() || !in[1].is_constant() || in[1].floating()) return std::nullopt;
+  if (in[1].elements.size() != 1 || values.elements.size() != 2) return std::nullopt;
+  const int64_t axis = n.integer("axis", -1);
+  if (axis != -1 && axis != static_cast<int64_t>(indices.shape.size())) return std::nullopt;
+  const int64_t depth = whole_numbers(in[1])[0];
+  const auto count = static_cast<int64_t>(indices.elements.size());
+  if (depth < 1 || depth > static_cast<int64_t>(kMaxKnownIntegers) || !may_be_known(values.dtype, depth * count)) {
+    return std::nullopt;
+  }
+  Known out{values.dtype, indices.shape, {}};
+  out.shape.push_back(depth);
+  for (const int64_t index : whole_numbers(indices)) {
+    const int64_t at = index < 0 ? index + depth : index;
+    for (int64_t i = 0; i < depth; ++i) out.elements.push_back(values.elements[i == at ? 1 : 0]);
+  }
+  return one_known(std::move(out));
+}
+
 // One slice along one axis: of sizes, and of the pairs of sizes that exporters of padding turn round.
 KnownResult known_slice(NodeContext& n, const std::vector<Known>& in) {
   // Without elements the sizes may be any, and their products overflow.
@@ -210,10 +232,10 @@ KnownResult known_where(NodeContext&, const std::vector<Known>& in) {
 }
 
 constexpr KnownRule kLayoutRules[] = {
-    {"Concat", known_concat},   {"Expand", known_expand},       {"Gather", known_gather},
-    {"Reshape", known_reshape}, {"Slice", known_slice},         {"Split", known_split},
-    {"Squeeze", known_squeeze}, {"Transpose", known_transpose}, {"Unsqueeze", known_unsqueeze},
-    {"Where", known_where},
+    {"Concat", known_concat},       {"Expand", known_expand},   {"Gather", known_gather},
+    {"OneHot", known_one_hot},      {"Reshape", known_reshape}, {"Slice", known_slice},
+    {"Split", known_split},         {"Squeeze", known_squeeze}, {"Transpose", known_transpose},
+    {"Unsqueeze", known_unsqueeze}, {"Where", known_where},
 };
 
 }  // namespace

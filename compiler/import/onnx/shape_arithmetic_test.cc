@@ -125,6 +125,43 @@ TEST(ShapeArithmetic, PairsOfSizesAreSlicedAlongEitherAxis) {
   EXPECT_EQ(body(m), "%y: f32[2,4,3,1] = aten::view_copy(%x, [2, 4, 3, 1])\n");
 }
 
+// PyTorch's exporter writes repeat_interleave of heads that share keys as a Tile, and its repeats as a OneHot.
+TEST(ShapeArithmetic, RepeatsAreKnownOfOneHot) {
+  for (const int64_t place : {1, -2}) {
+    TestModel m(13);
+    m.symbolic_input("x", {"n", "2", "4"});
+    m.ints("place", {place});
+    m.scalar("rank", 3);
+    m.ints("heads", {8});
+    m.ints("one", {1});
+    m.ints("two", {2});
+    m.ints("flat", {-1});
+    m.node("Shape", {"x"}, {"shape"});
+    m.node("Slice", {"shape", "one", "two"}, {"own"});
+    m.node("Div", {"heads", "own"}, {"times"});
+    m.node("Concat", {"one", "times"}, {"values"}).set("axis", 0);
+    m.node("OneHot", {"place", "rank", "values"}, {"row"});
+    m.node("Reshape", {"row", "flat"}, {"repeats"});
+    m.node("Tile", {"x", "repeats"}, {"y"});
+    m.output("y");
+    EXPECT_EQ(body(m, range("1..8x2x4")), "%y: f32[n,8,4] = aten::repeat(%x, [1, 4, 1])\n");
+  }
+}
+
+TEST(ShapeArithmetic, OneHotOfAPlaceBehindTheLastIsNowhere) {
+  TestModel m(13);
+  m.input("x", {9});
+  m.ints("place", {2});
+  m.scalar("depth", 2);
+  m.ints("values", {3, 5});
+  m.ints("flat", {-1});
+  m.node("OneHot", {"place", "depth", "values"}, {"row"});
+  m.node("Reshape", {"row", "flat"}, {"shape"});
+  m.node("Reshape", {"x", "shape"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(body(m), "%y: f32[3,3] = aten::view_copy(%x, [3, 3])\n");
+}
+
 TEST(ShapeArithmetic, DataDependentSizesAreRefusedInWords) {
   TestModel m(13);
   m.input("x", {2, 3});
