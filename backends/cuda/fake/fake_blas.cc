@@ -125,7 +125,10 @@ BlasCounts blas_counts() { return {questions, products}; }
 
 using namespace berth::cuda::fake;
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return *handle = new FakeBlas, CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  if (this_call_fails()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  return *handle = new FakeBlas, CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
@@ -191,7 +194,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatmulHeuristicResult_t* results, int* count) {
   ++questions;
   *count = 0;
-  if (most < 1 || (d->type != CUDA_R_32F && d->type != CUDA_R_64F)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (this_call_fails() || most < 1 || (d->type != CUDA_R_32F && d->type != CUDA_R_64F))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
   cublasLtMatmulAlgo_t algorithm = problem_of(*desc, *a, *d);
   algorithm.workspace = static_cast<uint64_t>(d->batch) * d->rows * d->columns * sizeof(double);
   std::memcpy(algorithm.alignment, preference->alignment, sizeof algorithm.alignment);
@@ -235,6 +239,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDescOpaque_t* desc
   const bool has_bias = desc->epilogue == CUBLASLT_EPILOGUE_BIAS;
   require(!has_bias || (desc->bias != nullptr && reinterpret_cast<uintptr_t>(desc->bias) % 16 == 0),
           "cuBLASLt: a bias is not aligned to 16");
+  if (this_call_fails()) return CUBLAS_STATUS_EXECUTION_FAILED;
   ++products;
   const Product product = {{static_cast<const char*>(a), *a_layout, desc->transposed[0] != 0},
                            {static_cast<const char*>(b), *b_layout, desc->transposed[1] != 0},

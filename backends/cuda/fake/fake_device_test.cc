@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -123,6 +124,55 @@ TEST(FakeCuda, AThousandDelaysGiveTheSameNumbers) {
     }
     ASSERT_EQ(fake::live(), 0);
     if (HasFailure()) return;
+  }
+}
+
+// x → the device: y = relu(x + w) → the host → the device: z = relu(y + w) → the host.
+format::ProgramDesc there_and_back() {
+  format::ProgramDesc program = testing::program_with_delegate(calls());
+  format::MethodDesc& method = program.methods[0];
+  method.values.push_back(method.values[0]);
+  method.instructions.push_back(format::KernelCallDesc{0, {4, 1, 1}});
+  method.delegates.push_back(method.delegates[0]);
+  method.instructions.push_back(format::DelegateCallDesc{1, {1, 2, 3}});
+  method.instructions.push_back(format::KernelCallDesc{1, {2, 5, 5}});
+  method.outputs = {4, 5};
+  return program;
+}
+
+Error run_there_and_back(Method& method, float value) {
+  const std::vector<float> x(kCount, value);
+  const int32_t sizes[] = {kCount};
+  if (const Error error = method.set_input(0, x.data(), sizes, DType::kF32); error != Error::kOk) return error;
+  if (const Error error = method.execute(); error != Error::kOk) return error;
+  const float* const y = method.get_output(0).tensor().data<float>();
+  const float* const z = method.get_output(1).tensor().data<float>();
+  constexpr float kWeight[] = {-1, 2, -3, 4};
+  for (int32_t i = 0; i < kCount; ++i) {
+    const float once = std::max(0.0f, value + kWeight[i % 4]);
+    if (y[i] == once && z[i] == std::max(0.0f, once + kWeight[i % 4])) continue;
+    ADD_FAILURE() << "element " << i << " of an input of " << value << " is " << y[i] << " and " << z[i];
+    break;
+  }
+  return Error::kOk;
+}
+
+// What was copied to the host is read there when the host comes to it, whenever it arrives.
+TEST(FakeCuda, WhatGoesThroughTheHostIsRightWithAThousandDelays) {
+  for (uint32_t seed = 0; seed < 1000 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Fake device(seed);
+    DeviceAllocatorRegistry registry;
+    ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+    {
+      LoadedProgram loaded = load_program(there_and_back(), device, registry);
+      Result<HostMethod> method = loaded.method();
+      ASSERT_TRUE(method.ok()) << loaded.report.message;
+      for (const float value : {0.0f, 1.0f, 2.0f}) {
+        ASSERT_EQ(run_there_and_back(method->method(), value), Error::kOk);
+      }
+    }
+    ASSERT_EQ(fake::live(), 0);
   }
 }
 
@@ -251,8 +301,89 @@ TEST(FakeCuda, LoadingBesideUnloadingIsSafe) {
   other.join();
 }
 
+// y = the convolution of x [1,4,8,8] with w [16,4,2,2] in steps of 2: [1,16,4,4], of which each side has kCount numbers.
+format::ProgramDesc nested_convolution() {
+  format::ProgramDesc program = testing::nested_add_relu(kCount);
+  format::MethodDesc& method = program.methods[0];
+  const auto shaped = [&](size_t value, std::vector<int32_t> sizes) {
+    format::TensorDesc tensor = std::get<format::TensorDesc>(method.values[value]);
+    tensor.sizes = std::move(sizes);
+    tensor.dim_order = {0, 1, 2, 3};
+    return tensor;
+  };
+  const auto list = [](int64_t item) { return format::IntListDesc{{item, item}}; };
+  constexpr int64_t kTwo = 3, kNone = 4, kOne = 5;
+  method.values = {shaped(0, {1, 4, 8, 8}),
+                   shaped(1, {16, 4, 2, 2}),
+                   format::NullDesc{},
+                   int64_t{2},
+                   int64_t{0},
+                   int64_t{1},
+                   list(kTwo),
+                   list(kNone),
+                   list(kOne),
+                   false,
+                   shaped(0, {1, 16, 4, 4})};
+  method.outputs = {10};
+  method.operators = {{"aten::convolution", "out"}};
+  method.instructions = {format::KernelCallDesc{0, {0, 1, 2, 6, 7, 8, 9, 7, 5, 10, 10}}};
+  return program;
+}
+
+format::ProgramDesc program_with_convolution() {
+  format::ProgramDesc program = testing::program_with_delegate(calls(), nested_convolution());
+  for (const size_t value : {0, 1, 2, 4}) {
+    auto& tensor = std::get<format::TensorDesc>(program.methods[0].values[value]);
+    tensor.sizes = value < 2 ? std::vector<int32_t>{1, 4, 8, 8} : std::vector<int32_t>{1, 16, 4, 4};
+    tensor.dim_order = {0, 1, 2, 3};
+  }
+  return program;
+}
+
+Error run_convolution(Method& method, float value) {
+  std::vector<float> x(kCount);
+  for (int32_t i = 0; i < kCount; ++i) x[i] = value + static_cast<float>(i % 13);
+  const int32_t sizes[] = {1, 4, 8, 8};
+  if (const Error error = method.set_input(0, x.data(), sizes, DType::kF32); error != Error::kOk) return error;
+  if (const Error error = method.execute(); error != Error::kOk) return error;
+  const float* y = method.get_output(0).tensor().data<float>();
+  constexpr float kWeight[] = {-1, 2, -3, 4};
+  for (int32_t i = 0; i < kCount; ++i) {
+    float sum = 0;
+    for (int32_t channel = 0; channel < 4; ++channel) {
+      for (int32_t tap = 0; tap < 4; ++tap) {
+        const int32_t row = i / 4 % 4 * 2 + tap / 2;
+        sum += x[(channel * 8 + row) * 8 + i % 4 * 2 + tap % 2] * kWeight[tap];
+      }
+    }
+    if (y[i] == sum) continue;
+    ADD_FAILURE() << "element " << i << " of an input of " << value << " is " << y[i] << ", not " << sum;
+    break;
+  }
+  return Error::kOk;
+}
+
+TEST(FakeCuda, AConvolutionIsTheLibrarysAndRightWithManyDelays) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Fake device(seed);
+    DeviceAllocatorRegistry registry;
+    ASSERT_EQ(registry.register_allocator(device.type(), &device.allocator()), Error::kOk);
+    LoadedProgram loaded = load_program(program_with_convolution(), device, registry);
+    Result<HostMethod> method = loaded.method();
+    ASSERT_TRUE(method.ok()) << loaded.report.message;
+    if (seed % 2 == 0) method->method().warm_up();
+    for (int i = 0; i < 4 && !HasFailure(); ++i) {
+      ASSERT_EQ(run_convolution(method->method(), static_cast<float>(i)), Error::kOk);
+    }
+    EXPECT_EQ(device.counts().library_calls, 4u);
+    EXPECT_EQ(device.counts().fallbacks, 0u);
+    if (HasFailure()) return;
+  }
+}
+
 // Whatever call fails, it is an error or the right numbers; then a run is right again, and nothing leaks.
-TEST(FakeCuda, EveryCallMayFailOnce) {
+void expect_failures_are_survived(const format::ProgramDesc& program, Error (*run_once)(Method&, float)) {
   int64_t failures = 0;
   // Two calls: n, first with graphs that are made at load, then with graphs that are made in the second run.
   bool reached[2] = {true, true};
@@ -265,16 +396,16 @@ TEST(FakeCuda, EveryCallMayFailOnce) {
     fake::fail_call(n / 2);
     bool failed = false;
     {
-      LoadedProgram loaded = load_program(testing::program_with_delegate(calls()), device, registry);
+      LoadedProgram loaded = load_program(program, device, registry);
       Result<HostMethod> method = loaded.method();
       if (method.ok()) {
         if (warm) method->method().warm_up();
         for (int i = 0; i < 4; ++i) {
-          if (run(method->method(), static_cast<float>(i)) != Error::kOk) ++failures;
+          if (run_once(method->method(), static_cast<float>(i)) != Error::kOk) ++failures;
         }
         failed = fake::has_failed();
         fake::fail_call(-1);
-        ASSERT_EQ(run(method->method(), 9), Error::kOk);
+        ASSERT_EQ(run_once(method->method(), 9), Error::kOk);
       } else {
         failed = true;
         ++failures;
@@ -286,6 +417,16 @@ TEST(FakeCuda, EveryCallMayFailOnce) {
     ASSERT_LT(n, 2000);
   }
   EXPECT_GT(failures, 10);
+}
+
+TEST(FakeCuda, EveryCallMayFailOnce) { expect_failures_are_survived(testing::program_with_delegate(calls()), run); }
+
+TEST(FakeCuda, EveryCallOfAWayThroughTheHostMayFailOnce) {
+  expect_failures_are_survived(there_and_back(), run_there_and_back);
+}
+
+TEST(FakeCuda, EveryCallOfAConvolutionMayFailOnce) {
+  expect_failures_are_survived(program_with_convolution(), run_convolution);
 }
 
 }  // namespace

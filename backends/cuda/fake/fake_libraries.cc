@@ -1,17 +1,15 @@
-// The fake cuBLASLt is in the program itself, which must export its functions (ENABLE_EXPORTS). cuDNN is not there: the
-// room's own kernels compute convolutions.
-#include "backends/cuda/device/cuda_dnn.h"
+// The fake cuBLASLt and cuDNN are in the program itself, which must export their functions (ENABLE_EXPORTS).
 #include "backends/cuda/device/cuda_library.h"
 #include "backends/cuda/fake/fake_blas.h"
+#include "backends/cuda/fake/fake_dnn.h"
 
 namespace berth::cuda {
 
 SharedLibrary open_library(const char*, const char*, const char*) {
-  // So that the linker keeps it.
+  // So that the linker keeps them.
   static_cast<void>(fake::blas_counts());
+  static_cast<void>(fake::dnn_counts());
   return SharedLibrary(nullptr);
 }
-
-std::unique_ptr<CudaDnn> CudaDnn::create(Workspace) { return nullptr; }
 
 }  // namespace berth::cuda

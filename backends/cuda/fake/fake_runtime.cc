@@ -213,6 +213,10 @@ void fail_call(int64_t n) {
   runtime().calls_to_failure = n;
   runtime().failed = false;
 }
+bool this_call_fails() {
+  const Lock lock(runtime().mutex);
+  return fails();
+}
 void leave_error() { last_error = cudaErrorInvalidValue; }
 bool has_failed() { return runtime().failed; }
 

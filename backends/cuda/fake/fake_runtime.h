@@ -32,6 +32,8 @@ void reset(uint32_t seed);
 
 /// The n-th call from now on that may fail for want of memory or a broken device fails, and none after it. -1: none.
 void fail_call(int64_t n);
+/// For the libraries of this folder: whether this call of one is the one that fails.
+bool this_call_fails();
 /// Whether the call of fail_call() was reached.
 bool has_failed();
 
