@@ -214,6 +214,47 @@ TEST(Target, CudaTakesTheOperatorsOfItsList) {
   EXPECT_GT(list.size(), 150u);
 }
 
+// A loop would wait for the device in every turn.
+TEST(Target, VulkanLeavesSingleWholeNumbersToTheHost) {
+  const auto said = [](const std::string& inputs, const std::string& result, const std::string& call) {
+    return answer("vulkan:0", "method f(" + inputs + ") {\n  %y: " + result + " = " + call + "\n  return %y\n}");
+  };
+  for (const std::string sizes : {"[]", "[1]", "[1,1]"}) {
+    const std::string x = "%x: i64" + sizes;
+    const std::string refusal = "the host is sooner done with single whole numbers, such as a loop counts with";
+    EXPECT_EQ(said(x, "i64" + sizes, "aten::add.Scalar(%x, 1, 1)").reason, refusal) << sizes;
+    EXPECT_EQ(said(x, "bool" + sizes, "aten::lt.Scalar(%x, 7)").reason, refusal) << sizes;
+    EXPECT_EQ(said("%x: bool" + sizes, "bool" + sizes, "aten::logical_not(%x)").reason, refusal) << sizes;
+    // What is as large and of floats would be copied all the same.
+    EXPECT_EQ(said("%x: f32" + sizes, "f32" + sizes, "aten::add.Scalar(%x, 1, 1)").support, Support::kSupported);
+    EXPECT_EQ(said("%x: f32" + sizes, "bool" + sizes, "aten::lt.Scalar(%x, 7)").support, Support::kSupported);
+  }
+  EXPECT_EQ(said("%x: i64[2]", "i64[2]", "aten::add.Scalar(%x, 1, 1)").support, Support::kSupported);
+  EXPECT_EQ(said("%x: i64[2]", "i64[]", "aten::select_copy.int(%x, 0, 1)").support, Support::kSupported);
+  const std::string table = "%t: f32[3,2], %x: i64[1]";
+  EXPECT_EQ(said(table, "f32[1,2]", "aten::embedding(%t, %x, -1, false, false)").support, Support::kSupported);
+  EXPECT_EQ(said("%x: f64[1]", "f64[1]", "aten::neg(%x)").reason, "not for tensors of f64");
+}
+
+// It would be an error of the run, where the host can do it.
+TEST(Target, VulkanTakesNothingWholeThatIsTooLargeForAKernel) {
+  const auto said = [](const std::string& input, const std::string& result, const std::string& call) {
+    return answer("vulkan:0", "method f(%x: " + input + ") {\n  %y: " + result + " = " + call + "\n  return %y\n}");
+  };
+  const std::string refusal = "not for tensors of more than 128 MiB";
+  EXPECT_EQ(said("u8[140,1048576]", "u8[1048576,140]", "aten::transpose_copy.int(%x, 0, 1)").reason, refusal);
+  EXPECT_EQ(said("u8[127,1048576]", "u8[1048576,127]", "aten::transpose_copy.int(%x, 0, 1)").support,
+            Support::kSupported);
+  EXPECT_EQ(said("i64[17,1048576]", "i64[17,1048576]", "aten::neg(%x)").reason, refusal);
+  EXPECT_EQ(said("f32[33,1048576]", "bool[33,1048576]", "aten::lt.Scalar(%x, 7)").reason, refusal);
+  EXPECT_EQ(said("u8[33,1048576]", "f32[33,1048576]", "dim_order_ops::_to_dim_order_copy(%x, false, none, f32)").reason,
+            refusal);
+  EXPECT_EQ(said("f32[33,1048576], %i: i64[2]", "f32[2,1048576]", "aten::embedding(%x, %i, -1, false, false)").reason,
+            refusal);
+  // Cards see more, and are the sooner for it.
+  EXPECT_EQ(said("f32[33,1048576]", "f32[33,1048576]", "aten::neg(%x)").support, Support::kSupported);
+}
+
 TEST(Target, EachSaysWhatItIs) {
   const auto all = parse_targets("cpu,cuda:0,sim:0,portable,vulkan:0");
   ASSERT_TRUE(all.ok()) << all.error().text();

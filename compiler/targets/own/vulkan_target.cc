@@ -1,5 +1,6 @@
 #include "compiler/targets/own/vulkan_target.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ using plugin::Argument;
 using plugin::Node;
 using plugin::refuse;
 using plugin::Status;
+using plugin::Value;
 
 // As backends/vulkan/operators.def explains them.
 enum class Takes { FLOATS, NUMBERS, ALIKE, TESTS, CHOICES, INDICES, ANY };
@@ -45,11 +47,13 @@ bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64
 bool is_whole(DType dtype) { return is_index(dtype) || dtype == DType::kU8 || dtype == DType::kI8; }
 bool is_known(DType dtype) { return vulkan_float(dtype) || is_whole(dtype) || dtype == DType::kBool; }
 
-// The types of a node's tensors.
+// The types of a node's tensors, and how large they can be.
 struct VulkanTypes {
   std::vector<DType> arguments;
   std::vector<DType> results;
   bool has_numbers = false;  // that are known only when it runs
+  int64_t most_elements = 0;
+  bool too_large = false;  // one of them, for a kernel to see
 
   explicit VulkanTypes(const Node& node) {
     for (size_t i = 0; i < node.arguments_size(); ++i) {
@@ -57,10 +61,26 @@ struct VulkanTypes {
       for (size_t k = 0; k < argument.size(); ++k) {
         if (!argument.has_value(k)) continue;
         has_numbers = has_numbers || !argument.value(k).is_tensor();
-        arguments.push_back(static_cast<DType>(argument.value(k).dtype()));
+        arguments.push_back(measured(argument.value(k)));
       }
     }
-    for (size_t i = 0; i < node.results_size(); ++i) results.push_back(static_cast<DType>(node.result(i).dtype()));
+    for (size_t i = 0; i < node.results_size(); ++i) results.push_back(measured(node.result(i)));
+  }
+
+  bool are_all(bool (*test)(DType)) const {
+    return std::all_of(arguments.begin(), arguments.end(), test) && std::all_of(results.begin(), results.end(), test);
+  }
+
+ private:
+  // Of which each device lets a kernel see so much at least.
+  static constexpr int64_t kMostBytes = (int64_t{1} << 27) - 4096;
+
+  DType measured(const Value& value) {
+    const auto dtype = static_cast<DType>(value.dtype());
+    if (!value.is_tensor()) return dtype;
+    most_elements = std::max(most_elements, value.numel());
+    too_large = too_large || value.numel() > kMostBytes / static_cast<int64_t>(element_size(dtype));
+    return dtype;
   }
 };
 
@@ -108,13 +128,8 @@ Status takes_choice(const Node& node, const VulkanTypes& types) {
   return {};
 }
 
-// A kernel sees all of the table, of which each device lets it see so much at least.
-constexpr int64_t kMostTableBytes = (int64_t{1} << 27) - 4096;
-
-Status takes_indices(const Node& node, const VulkanTypes& types) {
+Status takes_indices(const VulkanTypes& types) {
   if (types.arguments.size() != 2) return refuse("not for several tensors of indices");
-  const auto element = static_cast<int64_t>(element_size(types.arguments[0]));
-  if (node.argument(0).value(0).numel() > kMostTableBytes / element) return refuse("its table has more than 128 MiB");
   std::vector<DType> indices = types.arguments;
   std::vector<DType> values = types.results;
   values.push_back(indices[0]);
@@ -123,15 +138,28 @@ Status takes_indices(const Node& node, const VulkanTypes& types) {
   return all_alike(values, is_known);
 }
 
+bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
+
+// What is not of floats alone the host computes as well: a loop would wait for the device in every turn to learn whether
+// there is another, and a tensor that no kernel sees would be an error of the run.
+Status takes_sizes(const VulkanTypes& types) {
+  if (types.are_all(vulkan_float)) return {};
+  if (types.are_all(is_exact) && types.most_elements <= 1) {
+    return refuse("the host is sooner done with single whole numbers, such as a loop counts with");
+  }
+  return types.too_large ? refuse("not for tensors of more than 128 MiB") : Status();
+}
+
 Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
   if (types.has_numbers) return all_are(types.arguments, vulkan_float);
+  if (const Status status = takes_sizes(types); !status.ok()) return status;
   switch (takes) {
     case Takes::FLOATS: return takes_floats(node, types);
     case Takes::NUMBERS: return all_alike(joined(types.arguments, types.results), is_whole);
     case Takes::ALIKE: return all_alike(joined(types.arguments, types.results), is_known);
     case Takes::TESTS: return all_alike(types.arguments, is_known);
     case Takes::CHOICES: return takes_choice(node, types);
-    case Takes::INDICES: return takes_indices(node, types);
+    case Takes::INDICES: return takes_indices(types);
     case Takes::ANY: return all_are(joined(types.arguments, types.results), is_known);
   }
   return {};
