@@ -72,8 +72,10 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
   const VkPhysicalDeviceProperties& is = properties.properties;
   properties_ = is;
   name_ = is.deviceName;
-  limits_ = {sizes.maxMemoryAllocationSize, std::min<uint64_t>(is.limits.maxStorageBufferRange, INT32_MAX),
-             std::max(is.limits.minStorageBufferOffsetAlignment, is.limits.minTexelBufferOffsetAlignment),
+  const uint64_t alignment =
+      std::max(is.limits.minStorageBufferOffsetAlignment, is.limits.minTexelBufferOffsetAlignment);
+  limits_ = {sizes.maxMemoryAllocationSize, std::min<uint64_t>(is.limits.maxStorageBufferRange, INT32_MAX), alignment,
+             std::max<uint64_t>(alignment, is.limits.minUniformBufferOffsetAlignment),
              is.limits.maxComputeWorkGroupCount[0]};
   if (is.apiVersion < VK_API_VERSION_1_2) {
     *reason = name_ + " has a driver for Vulkan " + std::to_string(VK_API_VERSION_MAJOR(is.apiVersion)) + "." +
@@ -190,6 +192,7 @@ Error Gpu::make_buffer(uint64_t bytes, Kind kind, Buffer* made) {
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = (bytes + 15) / 16 * 16;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (kind == Kind::kHost) info.usage |= VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
   if (reads_texels_) {
     info.usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT | VK_BUFFER_USAGE_STORAGE_TEXEL_BUFFER_BIT;
     info.size += kViewSlack;

@@ -29,6 +29,7 @@ struct GpuLimits {
   uint64_t buffer_bytes = 0;      // of one buffer
   uint64_t range_bytes = 0;       // that a kernel sees of a buffer
   uint64_t offset_alignment = 0;  // of where that begins
+  uint64_t number_alignment = 0;  // of where a kernel's numbers begin
   uint32_t groups = 0;            // along the first axis of a dispatch
 };
 
@@ -97,6 +98,9 @@ class Gpu {
   /// several (shaders/narrow.glsl).
   Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types);
 
+  /// A kernel has no more numbers (shaders/common.glsl), of 32 bits each, and sees as many.
+  static constexpr uint64_t kMostNumbers = 256;
+  static constexpr uint64_t kNumberBytes = 4 * kMostNumbers;
   /// What a buffer has behind its bytes, for views of texels.
   static constexpr uint64_t kViewSlack = 256;
   /// Bytes of a buffer as texels of a kind (shaders.def), with elements of f32, or of f16 where they have two bytes; null

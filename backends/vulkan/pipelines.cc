@@ -20,6 +20,11 @@ VkDescriptorType type_of(char kind) {
   }
 }
 
+// Of binding `place`, where numbers are the first.
+VkDescriptorType type_of(ShaderId id, size_t place) {
+  return place == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : type_of(shader(id).kinds[place - 1]);
+}
+
 bool has_four(char kind) { return kind == 't' || kind == 'w'; }
 
 VkFormat format_of(char kind, uint64_t element_bytes) {
@@ -38,7 +43,7 @@ Error Gpu::layout(const char* kinds, Layout* layout) {
   std::vector<VkDescriptorSetLayoutBinding> all(1 + std::strlen(kinds));
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].binding = static_cast<uint32_t>(i);
-    all[i].descriptorType = i == 0 ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : type_of(kinds[i - 1]);
+    all[i].descriptorType = i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : type_of(kinds[i - 1]);
     all[i].descriptorCount = 1;
     all[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
   }
@@ -143,8 +148,7 @@ Error Gpu::make_view(char kind, uint64_t element_bytes, const VkDescriptorBuffer
 Error Gpu::make_pool(Span<const ShaderId> shaders, VkDescriptorPool* pool) {
   std::map<VkDescriptorType, uint32_t> counts;
   for (const ShaderId id : shaders) {
-    ++counts[VK_DESCRIPTOR_TYPE_STORAGE_BUFFER];
-    for (const char* kind = shader(id).kinds; *kind != 0; ++kind) ++counts[type_of(*kind)];
+    for (int k = 0; k <= shader(id).tensors(); ++k) ++counts[type_of(id, k)];
   }
   std::vector<VkDescriptorPoolSize> sizes;
   for (const auto& [type, count] : counts) sizes.push_back({type, count});
@@ -165,7 +169,7 @@ void Gpu::write_set(VkDescriptorSet set, ShaderId id, Span<const VkDescriptorBuf
     write.dstSet = set;
     write.dstBinding = i;
     write.descriptorCount = 1;
-    write.descriptorType = i == 0 ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER : type_of(shader(id).kinds[i - 1]);
+    write.descriptorType = type_of(id, i);
     write.pBufferInfo = &parts[i];
     write.pTexelBufferView = &views[i];
   }
@@ -187,7 +191,7 @@ Error Gpu::run_on_nothing(ShaderId id, Span<const uint32_t> types, const Pipelin
       gpu->free_buffer(&buffer);
     }
   } used{this, {}, {}, {}};
-  constexpr uint64_t kBytes = 1024;
+  constexpr uint64_t kBytes = kNumberBytes;
   BERTH_RETURN_IF_ERROR(make_buffer(kBytes, Kind::kHost, &used.buffer));
   std::fill_n(used.buffer.mapped, kBytes, uint8_t{0});
   BERTH_RETURN_IF_ERROR(Commands::make(this, true, &used.commands));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/math.h"
 #include "runtime/log.h"
 
 namespace berth::vulkan {
@@ -67,13 +68,9 @@ Error Recording::prepare(const std::vector<Step>& steps) {
 
 // Where a binding begins for the device, which wants it aligned: at most this much before the tensor.
 Error Recording::write_numbers(const std::vector<Step>& steps) {
-  const uint64_t alignment = std::max<uint64_t>(gpu_->limits().offset_alignment, 16);
-  uint64_t bytes = 0;
-  for (const Step& step : steps) {
-    numbers_at_.push_back(bytes);
-    bytes += 4 * (1 + step.bindings.size() + step.numbers.size());
-    bytes = (bytes + alignment - 1) / alignment * alignment;
-  }
+  const uint64_t each = align_up(Gpu::kNumberBytes, std::max<uint64_t>(gpu_->limits().number_alignment, 16));
+  for (size_t i = 0; i < steps.size(); ++i) numbers_at_.push_back(i * each);
+  const uint64_t bytes = steps.size() * each;
   BERTH_RETURN_IF_ERROR(gpu_->make_buffer(bytes, Gpu::Kind::kHost, &numbers_));
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
@@ -106,8 +103,7 @@ Error Recording::make_sets(const std::vector<Step>& steps) {
   const uint64_t alignment = gpu_->limits().offset_alignment;
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    const uint64_t number_bytes = 4 * (1 + step.bindings.size() + step.numbers.size());
-    std::vector<VkDescriptorBufferInfo> parts = {{numbers_.buffer, numbers_at_[i], number_bytes}};
+    std::vector<VkDescriptorBufferInfo> parts = {{numbers_.buffer, numbers_at_[i], Gpu::kNumberBytes}};
     std::vector<VkBufferView> views = {VK_NULL_HANDLE};
     for (size_t k = 0; k < step.bindings.size(); ++k) {
       const Binding& binding = step.bindings[k];

@@ -15,12 +15,15 @@ constexpr int kStep = 200;
 
 using Places = PlacesOf<elementwise::kMaxInputs + 1>;
 
-Launch of_floats(KernelContext& context, bool few) {
-  if (few) return {context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels};
+// Each for as many steps at most.
+Launch of_floats(KernelContext& context, size_t steps) {
+  if (steps <= 4) return {context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels};
+  if (steps <= 8) return {context, ShaderId::elementwise_8, ShaderId::elementwise_8_texels};
   return {context, ShaderId::elementwise_32, ShaderId::elementwise_32_texels};
 }
-Launch of_any_type(KernelContext& context, bool few) {
-  if (few) return Launch::of_any_type(context, ShaderId::elementwise_4_words, ShaderId::elementwise_4_typed);
+Launch of_any_type(KernelContext& context, size_t steps) {
+  if (steps <= 4) return Launch::of_any_type(context, ShaderId::elementwise_4_words, ShaderId::elementwise_4_typed);
+  if (steps <= 8) return Launch::of_any_type(context, ShaderId::elementwise_8_words, ShaderId::elementwise_8_typed);
   return Launch::of_any_type(context, ShaderId::elementwise_32_words, ShaderId::elementwise_32_typed);
 }
 
@@ -68,8 +71,8 @@ Error Chain::run_sized(const Tensor& out) {
   all.push_back(&out);
   const size_t tensors = inputs_.size() + 1;
   const Places places = Places::of(out, inputs_);
-  const bool few = steps_.size() <= 4;
-  Launch ask = all_floats(all) ? of_floats(context_, few) : of_any_type(context_, few);
+  const size_t steps = steps_.size();
+  Launch ask = all_floats(all) ? of_floats(context_, steps) : of_any_type(context_, steps);
   ask.constant(static_cast<int64_t>(inputs_.size())).constant(static_cast<int64_t>(constants_.size()));
   ask.constant(static_cast<int64_t>(steps_.size())).constant(places.is_flat(tensors) ? 0 : places.rank);
   for (const Number& step : steps_) {

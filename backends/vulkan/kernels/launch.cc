@@ -29,6 +29,7 @@ bool narrow_form(ShaderId* shader) {
 #define FORM(identifier) \
   case ShaderId::identifier: *shader = ShaderId::identifier##_narrow; return true
     FORM(elementwise_4);
+    FORM(elementwise_8);
     FORM(elementwise_32);
     FORM(product_1);
     FORM(product_4);
@@ -190,7 +191,8 @@ Error Launch::choose_form() {
 Error Launch::run(int64_t count, int64_t items_a_group) {
   if (count == 0) return Error::kOk;
   if (!found_) return context_.fail(Error::kInvalidArgument, "a tensor is not memory of this device");
-  if (!fits_ || count > INT32_MAX) {
+  const size_t numbers = 1 + step_.bindings.size() + step_.numbers.size();
+  if (!fits_ || count > INT32_MAX || numbers > Gpu::kMostNumbers) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
   if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");

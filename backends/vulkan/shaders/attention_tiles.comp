@@ -48,7 +48,7 @@ void main() {
   const int tile = item / blocks % tiles;
   const int head = item / blocks / tiles % HEADS;
   const int batch = item / blocks / tiles / HEADS;
-  const bool wanted = item < numbers[0] && tile * GROUP + lane < queries;
+  const bool wanted = item < ITEMS && tile * GROUP + lane < queries;
   const int row = min(tile * GROUP + lane, queries - 1);
   const int of_head = head * head_size;
   const int first = block * 4 * TEXELS_WIDE;

@@ -37,7 +37,7 @@ ivec2 mine(int i, bool by_lines) {
 
 void main() {
   const int item = group_number();
-  if (item >= numbers[0]) return;
+  if (item >= ITEMS) return;
   const int id = int(gl_LocalInvocationID.x);
   const int rows = N_ROWS;
   const int columns = N_COLUMNS;

@@ -16,10 +16,14 @@
 #endif
 layout(local_size_x = GROUP) in;
 
-layout(set = 0, binding = 0, std430) readonly restrict buffer Numbers { int numbers[]; };
+// As many as Gpu::kMostNumbers. A uniform buffer: lavapipe compiles a loop over its lanes for each element that is read of
+// a storage buffer.
+layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 
-#define BEGIN(k) numbers[1 + (k)]
-#define NUMBER(i) numbers[1 + BUFFERS + (i)]
+#define NUMBER_AT(i) numbers[(i) >> 2][(i) & 3]
+#define ITEMS NUMBER_AT(0)
+#define BEGIN(k) NUMBER_AT(1 + (k))
+#define NUMBER(i) NUMBER_AT(1 + BUFFERS + (i))
 #define REAL(i) intBitsToFloat(NUMBER(i))
 
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
@@ -51,13 +55,13 @@ int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_Loc
 
 #ifdef TEXELS
 #define ITEM \
-  const bool wanted = item_number() < numbers[0]; \
-  const int item = max(min(item_number(), numbers[0] - 1), 0);
+  const bool wanted = item_number() < ITEMS; \
+  const int item = max(min(item_number(), ITEMS - 1), 0);
 #else
 #define ITEM \
   const int item = item_number(); \
   const bool wanted = true; \
-  if (item >= numbers[0]) return;
+  if (item >= ITEMS) return;
 #endif
 
 #define MOST_DIMS 16

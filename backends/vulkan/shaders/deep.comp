@@ -18,7 +18,7 @@ shared float parts[COLUMNS][GROUP];
 
 void main() {
   const int item = group_number();
-  if (item >= numbers[0]) return;
+  if (item >= ITEMS) return;
   const int id = int(gl_LocalInvocationID.x);
   const int columns = N_COLUMNS;
   const int channels = CHANNELS;

@@ -40,8 +40,8 @@ vec4 finished(vec4 x, float low, float high) {
 }
 
 void main() {
-  const bool wanted = item_number() < numbers[0];
-  const int item = max(min(item_number(), numbers[0] - 1), 0);
+  const bool wanted = item_number() < ITEMS;
+  const int item = max(min(item_number(), ITEMS - 1), 0);
   const int columns = N_COLUMNS;
   const int units = INNER_BATCH / UNIT;
   const int column_tiles = (columns + COLUMNS - 1) / COLUMNS;
@@ -89,11 +89,15 @@ void main() {
     if (tap.z == taps.z) tap = ivec3(tap.x, tap.y + 1, 0);
     if (tap.y == taps.y) tap = ivec3(tap.x + 1, 0, 0);
   }
-  for (int j = 0; j < COLUMNS; ++j) {
+  // Not unrolled, as its length is a number, so that what is in it is compiled once.
+  const int last = ITEMS > 0 ? COLUMNS : 0;
+  V ends[COLUMNS];
+  for (int j = 0; j < COLUMNS; ++j) ends[j] = sums[j];
+  for (int j = 0; j < last; ++j) {
     const int column = first_column + j;
     const int to = along(position_of(min(column, columns - 1), counts), strides_c);
     const V added = GET(start, start_kind == 0 ? 0 : at_start + to);
-    const V sum = finished(start_kind == 0 ? sums[j] : sums[j] + added, low, high);
+    const V sum = finished(start_kind == 0 ? ends[j] : ends[j] + added, low, high);
     if (wanted && column < columns) STORE(at_c + to, sum);
   }
 }

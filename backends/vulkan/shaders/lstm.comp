@@ -22,7 +22,7 @@ layout(set = 0, binding = 6) readonly buffer Weight { float weight[]; };
 void main() {
   const int row = group_number();
   // The same for all of a workgroup, which meets at barriers below.
-  if (row >= numbers[0]) return;
+  if (row >= ITEMS) return;
   const int size = SIZE;
   for (int t = 0; t < N_STEPS; ++t) {
     const int at = REVERSE != 0 ? N_STEPS - 1 - t : t;

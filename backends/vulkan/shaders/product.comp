@@ -10,7 +10,7 @@
 
 void main() {
   const int item = item_number();
-  if (item >= numbers[0]) return;
+  if (item >= ITEMS) return;
   const int column_tiles = (N_COLUMNS + COLUMNS - 1) / COLUMNS;
   const int row_tiles = (N_ROWS + ROWS - 1) / ROWS;
   const int first_column = item % column_tiles * COLUMNS;

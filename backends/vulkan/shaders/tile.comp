@@ -52,7 +52,7 @@ void main() {
   const int first_row = (by_rows ? minor : major) * ROWS;
   const int first_column = (by_rows ? major : minor) * WIDTH;
   // Behind the last item nothing is written.
-  const int written_rows = item < numbers[0] ? rows : 0;
+  const int written_rows = item < ITEMS ? rows : 0;
   const int outer = batch / INNER_BATCH;
   const int inner = batch - outer * INNER_BATCH;
   const int at_b = BEGIN(2) + FIRST_B + outer * BATCH(0, 1) + inner * BATCH(1, 1);
@@ -145,42 +145,53 @@ void main() {
       }
     }
   }
+  // The sums by a number, as loops over them that are not unrolled need: what is in them is compiled once.
+  const int last_column = ITEMS > 0 ? COLUMNS : 0;
 #ifdef VECTORS
-  vec4 biases[ROWS / 4];
-  for (int i = 0; i < ROWS; i += 4) {
-    const vec4 read = texelFetch(bias, bias_kind == 0 ? 0 : (at_bias + min(first_row + i, rows - 4)) >> 2);
-    biases[i / 4] = bias_kind == 0 ? vec4(0.0) : read;
+  const int last_row = ITEMS > 0 ? ROWS / 4 : 0;
+  vec4 all[COLUMNS * ROWS / 4];
+  for (int j = 0; j < COLUMNS; ++j) {
+    for (int i = 0; i < ROWS / 4; ++i) {
+      all[j * ROWS / 4 + i] = vec4(sums[4 * i][j], sums[4 * i + 1][j], sums[4 * i + 2][j], sums[4 * i + 3][j]);
+    }
+  }
+#else
+  const int last_row = ITEMS > 0 ? ROWS : 0;
+  float all[COLUMNS * ROWS];
+  for (int j = 0; j < COLUMNS; ++j) {
+    for (int i = 0; i < ROWS; ++i) all[j * ROWS + i] = sums[i][j] * a_scale;
   }
 #endif
-  for (int j = 0; j < COLUMNS; ++j) {
+  for (int j = 0; j < last_column; ++j) {
     const int column = first_column + j * GROUP + lane;
     const bool here = column < columns;
-    const int place_c = along(position_of(min(column, columns - 1), counts), strides_c);
+    const int safe_column = min(column, columns - 1);
+    const int place_c = along(position_of(safe_column, counts), strides_c);
+    for (int i = 0; i < last_row; ++i) {
 #ifdef VECTORS
-    for (int i = 0; i < ROWS; i += 4) {
-      const int row = first_row + i;
-      const int place = place_c + min(row, rows - 4);
-      vec4 sum = vec4(sums[i][j], sums[i + 1][j], sums[i + 2][j], sums[i + 3][j]) + biases[i / 4];
+      const int row = first_row + 4 * i;
+      const int safe = min(row, rows - 4);
+      const int place = place_c + safe;
+      const vec4 biased = texelFetch(bias, bias_kind == 0 ? 0 : (at_bias + safe) >> 2);
       const vec4 added = texelFetch(start, start_kind == 0 ? 0 : (at_start + place) >> 2);
+      vec4 sum = all[j * ROWS / 4 + i] + (bias_kind == 0 ? vec4(0.0) : biased);
       sum = start_kind == 0 ? sum : sum + added;
       for (int q = 0; q < 4; ++q) sum[q] = finished(sum[q], low, high);
       if (here && row < written_rows) imageStore(c, (at_c + place) >> 2, sum);
-    }
 #else
-    for (int i = 0; i < ROWS; ++i) {
       const int row = first_row + i;
       const int safe = min(row, rows - 1);
       const int place = place_c + safe * row_c;
-      float sum = sums[i][j] * a_scale;
+      float sum = all[j * ROWS + i];
       if (BIAS != 0u) {
-        sum += bias_kind == 0 ? 0.0 : texelFetch(bias, at_bias + (bias_kind == 1 ? safe : min(column, columns - 1))).x;
+        sum += bias_kind == 0 ? 0.0 : texelFetch(bias, at_bias + (bias_kind == 1 ? safe : safe_column)).x;
       }
       if (START == 1u) sum += texelFetch(start, at_start + place).x;
       if (START == 2u) {
-        sum += start_scale * texelFetch(start, at_own + safe * start_row + min(column, columns - 1) * start_column).x;
+        sum += start_scale * texelFetch(start, at_own + safe * start_row + safe_column * start_column).x;
       }
       if (here && row < written_rows) imageStore(c, at_c + place, vec4(finished(sum, low, high)));
-    }
 #endif
+    }
   }
 }
