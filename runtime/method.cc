@@ -10,6 +10,7 @@
 
 #include "base/math.h"
 #include "format/tensor_facts.h"
+#include "runtime/device_explanation.h"
 #include "runtime/log.h"
 #include "runtime/method_data.h"
 
@@ -315,13 +316,16 @@ Error Method::execute() {
 Error Method::finish(Error error) {
   data_->running = false;
   data_->position = 0;
+  if (error == Error::kEndOfMethod) static_cast<void>(take_explanation());  // else it is that error's
   const Error late = internal::synchronize(*data_);
   data_->pending.clear();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
   char place[96];
   std::snprintf(place, sizeof place, "methods[%.40s]", format::text(data_->plan->name()));
-  return format::fail(&data_->report, late, place, "work on a device failed after the last instruction");
+  const char* const why = take_explanation();
+  return format::fail(&data_->report, late, place, "%s",
+                      why == nullptr ? "work on a device failed after the last instruction" : why);
 }
 
 Error Method::step() {

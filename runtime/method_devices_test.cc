@@ -440,6 +440,11 @@ TEST(MethodDevices, AFailureOnAStreamIsTheErrorOfTheRun) {
   ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
   EXPECT_EQ(on.method->execute(), Error::kInternal);
   EXPECT_STREQ(on.method->last_report().place, "methods[forward]");
+  EXPECT_STREQ(on.method->last_report().message, "work on a device failed after the last instruction");
+  on.cuda.fail_synchronize = 3;
+  on.cuda.explanation = "index 9 is outside";
+  EXPECT_EQ(on.method->execute(), Error::kInternal);
+  EXPECT_STREQ(on.method->last_report().message, "index 9 is outside");
   EXPECT_EQ(on.method->execute(), Error::kOk);
 }
 

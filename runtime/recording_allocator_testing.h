@@ -13,6 +13,7 @@
 
 #include "base/math.h"
 #include "runtime/device_allocator.h"
+#include "runtime/device_explanation.h"
 
 namespace berth::testing {
 
@@ -139,6 +140,7 @@ class RecordingAllocator final : public DeviceAllocator {
   size_t fail_stream = 0;
   size_t fail_synchronize = 0;
   bool has_streams = false;
+  const char* explanation = nullptr;  // of what fails
 
  private:
   static constexpr uintptr_t kVeil = uintptr_t{1} << (sizeof(void*) * 8 - 18);
@@ -164,7 +166,7 @@ class RecordingAllocator final : public DeviceAllocator {
   Error copy(const Call& call, void* target, const void* source) {
     const std::lock_guard<std::mutex> lock(mutex_);
     calls_.push_back(call);
-    if (++copies_ == fail_copy) return Error::kInternal;
+    if (++copies_ == fail_copy) return failed();
     if (call.bytes == 0) return Error::kOk;
     if (call.kind != Kind::kDeviceToHost) BERTH_CHECK(is_ours(call.target, call.bytes, call.index));
     if (call.kind != Kind::kHostToDevice) BERTH_CHECK(is_ours(call.source, call.bytes, call.source_index));
@@ -175,7 +177,12 @@ class RecordingAllocator final : public DeviceAllocator {
   Error note(Kind kind, DeviceStream* stream, int index) {
     const std::lock_guard<std::mutex> lock(mutex_);
     calls_.push_back({kind, 0, index, nullptr, nullptr, 0, 0, stream});
-    return kind == Kind::kSynchronize && ++synchronized_ == fail_synchronize ? Error::kInternal : Error::kOk;
+    return kind == Kind::kSynchronize && ++synchronized_ == fail_synchronize ? failed() : Error::kOk;
+  }
+
+  Error failed() const {
+    if (explanation != nullptr) explain_error(explanation);
+    return Error::kInternal;
   }
 
   const DeviceType type_;

@@ -86,7 +86,7 @@ class NestedBackend : public Backend, private AddressSpace {
   virtual Error end(void* session, KernelContext& context, Error result);
 
   /// Waits until the kernels called so far have finished. Called after each instruction of an observed run, so that
-  /// observers see, and time, what was computed.
+  /// observers see, and time, what was computed. An error ends the run.
   virtual Error settle(void* session);
 
   // Recording: for devices that repeat queued work faster than the host queues it again. All of these are called

@@ -7,6 +7,7 @@
 #include "backends/nested/check_nested.h"
 #include "base/math.h"
 #include "format/nested.h"
+#include "runtime/device_explanation.h"
 #include "runtime/log.h"
 #include "runtime/observer.h"
 
@@ -47,16 +48,21 @@ class NestedDelegate::SettledObserver final : public InstructionObserver {
  public:
   SettledObserver(InstructionObserver* inner, NestedBackend& backend, void* session)
       : inner_(inner), backend_(backend), session_(session) {}
-  Error before(const InstructionEvent& event) override { return inner_->before(event); }
+  Error before(const InstructionEvent& event) override { return late_ == Error::kOk ? inner_->before(event) : late_; }
   void after(const InstructionEvent& event, Error result) override {
+    static_cast<void>(take_explanation());
     const Error error = backend_.settle(session_);
+    if (late_ == Error::kOk) late_ = error;
     inner_->after(event, result == Error::kOk ? error : result);
   }
+  /// The error of an instruction's work, which the instruction itself could not know. It is the last one.
+  Error late() const { return late_; }
 
  private:
   InstructionObserver* inner_;
   NestedBackend& backend_;
   void* session_;
+  Error late_ = Error::kOk;
 };
 
 Result<FreeableBuffer> NestedConstants::get(const char* key) const {
@@ -360,6 +366,10 @@ Error NestedDelegate::run_plainly(KernelContext& context, Span<EValue* const> ar
   method->set_observer(context.observer() == nullptr ? nullptr : &observer);
   const Error error = method->execute();
   method->set_observer(nullptr);
+  if (observer.late() != Error::kOk) {
+    const char* const why = take_explanation();
+    return fail(context, observer.late(), "%s", why == nullptr ? "an instruction's work on the device failed" : why);
+  }
   if (error == Error::kOk) return copy_sizes_out(context, args);
   return fail(context, error, "%s: %s", method->last_report().place, method->last_report().message);
 }

@@ -10,6 +10,7 @@
 
 #include "backends/nested/nested_testing.h"
 #include "backends/nested/recordings.h"
+#include "runtime/device_explanation.h"
 
 namespace berth {
 namespace {
@@ -73,11 +74,18 @@ class RecordingBackend final : public NestedBackend {
   bool fails_to_begin = false;
   bool fails_to_end = false;
   bool fails_to_replay = false;
+  bool fails_to_settle = false;
+  const char* explanation = nullptr;
 
  protected:
   Result<void*> open(const DelegateSource&, const DelegateLoad&, format::Report*) override { return &queue_; }
   bool records() const override { return true; }
-  Error settle(void*) override { return ++settled, Error::kOk; }
+  Error settle(void*) override {
+    ++settled;
+    if (!fails_to_settle) return Error::kOk;
+    if (explanation != nullptr) explain_error(explanation);
+    return Error::kInvalidArgument;
+  }
   Error begin_recording(void*) override {
     if (fails_to_begin) return Error::kInternal;
     queue_.recorded = new Work;
@@ -310,6 +318,29 @@ TEST_F(ReplayTest, ObservedRunsAreNeitherRecordedNorReplayed) {
   observer_ = nullptr;
   for (int i = 0; i < 3; ++i) expect_run(2);
   EXPECT_EQ(device_.replayed, 2);
+}
+
+// What a kernel finds wrong is known when its work is done: the observer sees it, and the run ends with it.
+TEST_F(ReplayTest, AnObservedRunFailsWhereWorkDoes) {
+  class Last final : public InstructionObserver {
+   public:
+    Error before(const InstructionEvent&) override { return Error::kOk; }
+    void after(const InstructionEvent&, Error result) override { last = result, ++seen; }
+    Error last = Error::kOk;
+    int seen = 0;
+  } observer;
+  ASSERT_EQ(load_recorded(nested_add_relu()), Error::kOk);
+  observer_ = &observer;
+  device_.fails_to_settle = true;
+  EXPECT_EQ(run(), Error::kInvalidArgument);
+  EXPECT_EQ(observer.last, Error::kInvalidArgument);
+  EXPECT_EQ(observer.seen, 1) << "what would read the result does not run";
+  EXPECT_EQ(message_, "an instruction's work on the device failed");
+  device_.explanation = "index 9 is outside";
+  EXPECT_EQ(run(), Error::kInvalidArgument);
+  EXPECT_EQ(message_, "index 9 is outside");
+  device_.fails_to_settle = false;
+  expect_run(1);
 }
 
 }  // namespace

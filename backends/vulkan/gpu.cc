@@ -25,7 +25,7 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   gpu->api = api;
   if (!gpu->choose(physical, reason)) return nullptr;
   gpu->stores_16_bits_ = gpu->stores_16_bits_ && !options.without_16_bits;
-  gpu->stores_8_bits_ = gpu->stores_8_bits_ && !options.without_16_bits;
+  gpu->stores_8_bits_ = gpu->stores_8_bits_ && !options.without_16_bits && !options.without_8_bits;
   gpu->choose_memory(physical, options.staged);
   gpu->choose_kernels(physical, options);
   const float priority = 1;

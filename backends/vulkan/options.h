@@ -14,6 +14,8 @@ struct VulkanOptions {
   bool for_cards = false;
   /// Elements of 8 and 16 bits are not stored in buffers even where they could be: for tests.
   bool without_16_bits = false;
+  /// The same for 8 bits alone.
+  bool without_8_bits = false;
   /// How often each device of the machine is opened, as a device with an index of its own: for tests.
   int times = 1;
   /// A file that keeps compiled kernels from one process to the next: read when devices are opened, written when they

@@ -16,7 +16,8 @@ Accesses accesses_of(const Step& step) {
   for (const Binding& binding : step.bindings) {
     if (binding.place.block == nullptr || binding.bytes == 0) continue;
     const uint64_t begin = binding.place.offset;
-    all.push_back({reinterpret_cast<uintptr_t>(binding.place.block), begin, begin + binding.bytes, binding.writes});
+    all.push_back({reinterpret_cast<uintptr_t>(binding.place.block), begin, begin + binding.bytes, binding.writes,
+                   binding.in_any_order});
   }
   return all;
 }

@@ -17,6 +17,7 @@ struct Binding {
   uint64_t bytes = 0;
   uint32_t element_bytes = 4;  // what the kernel counts in
   bool writes = false;
+  bool in_any_order = false;  // with others that say so: by atomic operations
 };
 
 /// A kernel to run.

@@ -11,7 +11,8 @@ bool conflict(const Accesses& a, const Accesses& b) {
   for (const Access& x : a) {
     for (const Access& y : b) {
       if (x.begin == x.end || y.begin == y.end) continue;
-      if ((x.writes || y.writes) && x.block == y.block && x.begin < y.end && y.begin < x.end) return true;
+      const bool ordered = (x.writes || y.writes) && !(x.in_any_order && y.in_any_order);
+      if (ordered && x.block == y.block && x.begin < y.end && y.begin < x.end) return true;
     }
   }
   return false;
@@ -59,6 +60,7 @@ bool keeps_order(Span<const Accesses> steps, const Schedule& schedule, std::stri
   struct Piece {
     size_t writer = SIZE_MAX;
     std::vector<size_t> readers;
+    std::vector<size_t> mixers;  // which write in any order
   };
   // Pieces of each block by where they begin; one reaches to the next.
   std::map<uint64_t, std::map<uint64_t, Piece>> blocks;
@@ -85,6 +87,10 @@ bool keeps_order(Span<const Accesses> steps, const Schedule& schedule, std::stri
         for (size_t reader : at->second.readers) {
           if (access.writes && !apart(reader, i, " writes ", " reads")) return false;
         }
+        for (size_t mixer : at->second.mixers) {
+          if (access.in_any_order) break;
+          if (!apart(mixer, i, access.writes ? " writes " : " reads ", " writes")) return false;
+        }
       }
     }
     for (const Access& access : steps[i]) {
@@ -92,8 +98,10 @@ bool keeps_order(Span<const Accesses> steps, const Schedule& schedule, std::stri
       std::map<uint64_t, Piece>& pieces = blocks[access.block];
       const auto last = pieces.find(access.end);
       for (auto at = pieces.find(access.begin); at != last; ++at) {
-        if (access.writes) {
-          at->second = {i, {}};
+        if (access.in_any_order) {
+          at->second.mixers.push_back(i);
+        } else if (access.writes) {
+          at->second = {i, {}, {}};
         } else if (at->second.writer != i) {
           at->second.readers.push_back(i);
         }

@@ -2,7 +2,7 @@
 // backends/vulkan/.
 //
 // Two steps that touch the same bytes, one of them writing, must run one after the other: a read after a write, a write
-// after a read, a write after a write. A step's level is one more than the highest level of the earlier steps that it
+// after a read, a write after a write; but for writes that may come in any order. A step's level is one more than the highest level of the earlier steps that it
 // must follow, so that steps of one level may run at once. They are run level by level, with one barrier between two.
 #pragma once
 
@@ -21,6 +21,7 @@ struct Access {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool writes = false;
+  bool in_any_order = false;  // a write by atomic operations, which may come before or after others of this kind
 };
 
 using Accesses = std::vector<Access>;

@@ -15,7 +15,8 @@ std::vector<Accesses> random_steps(std::mt19937& random) {
     step.resize(below(5));
     for (Access& access : step) {
       const uint64_t begin = below(40);
-      access = {1 + below(3), begin, begin + below(12), below(3) == 0};
+      access = {1 + below(3), begin, begin + below(12), below(3) == 0, false};
+      access.in_any_order = access.writes && below(2) == 0;
     }
   }
   return steps;
@@ -26,7 +27,8 @@ bool must_wait(const Accesses& a, const Accesses& b) {
   for (const Access& x : a) {
     for (uint64_t byte = x.begin; byte < x.end; ++byte) {
       for (const Access& y : b) {
-        if (x.block == y.block && byte >= y.begin && byte < y.end && (x.writes || y.writes)) return true;
+        if (x.block != y.block || byte < y.begin || byte >= y.end || (x.in_any_order && y.in_any_order)) continue;
+        if (x.writes || y.writes) return true;
       }
     }
   }
@@ -92,6 +94,22 @@ TEST(Schedule, ReadersNeighboursAndOtherBlocksNeedNoBarrier) {
   const std::vector<Accesses> steps = {
       {{1, 0, 8, false}}, {{1, 0, 8, false}}, {{1, 8, 9, true}}, {{2, 0, 8, true}}, {{1, 3, 3, true}}};
   EXPECT_TRUE(schedule(steps).barriers.empty());
+}
+
+TEST(Schedule, WritesInAnyOrderWaitForReadsAndOtherWritesAlone) {
+  const Access any = {1, 0, 4, true, true}, reads = {1, 0, 4, false, false}, writes = {1, 0, 4, true, false};
+  const std::vector<Accesses> alone = {{any}, {any}, {any}};
+  EXPECT_TRUE(schedule(alone).barriers.empty());
+  std::string hazard;
+  EXPECT_TRUE(keeps_order(alone, {{2, 0, 1}, {}}, &hazard)) << hazard;
+  for (const Access& other : {reads, writes}) {
+    const std::vector<Accesses> before = {{other}, {any}, {any}}, behind = {{any}, {any}, {other}};
+    EXPECT_EQ(schedule(before).barriers, std::vector<uint32_t>{1});
+    EXPECT_EQ(schedule(behind).barriers, std::vector<uint32_t>{2});
+    EXPECT_FALSE(keeps_order(before, {{0, 1, 2}, {2}}, &hazard));
+    EXPECT_FALSE(keeps_order(behind, {{0, 1, 2}, {1}}, &hazard));
+    EXPECT_FALSE(keeps_order(behind, {{0, 2, 1}, {1}}, &hazard));
+  }
 }
 
 TEST(Schedule, StepsThatRunTwiceOrNeverAreFound) {

@@ -2,6 +2,7 @@
 
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/session.h"
+#include "runtime/device_explanation.h"
 
 namespace berth::vulkan {
 namespace {
@@ -65,11 +66,11 @@ Error VulkanBackend::begin(void* session, KernelContext&) {
 
 Error VulkanBackend::end(void* session, KernelContext& context, Error result) {
   if (result != Error::kOk || of(session)->steps.empty()) return result;
+  static_cast<void>(take_explanation());
   const Error error = of(session)->run_steps();
   if (error == Error::kOk) return error;
-  const bool found = error == Error::kInvalidArgument;  // by a kernel
-  return context.fail(error, found ? "an index is outside the dimension that it selects from"
-                                   : "the device did not run the delegate's kernels");
+  const char* const why = take_explanation();
+  return context.fail(error, why == nullptr ? "the device did not run the delegate's kernels" : why);
 }
 
 Error VulkanBackend::settle(void* session) { return of(session)->run_steps(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/device_explanation.h"
 #include "runtime/log.h"
 
 namespace berth::vulkan {
@@ -149,11 +150,13 @@ Error VulkanStream::submit_locked(VkCommandBuffer commands) {
 // Until all work is done; kernels may have found something wrong then.
 Error VulkanStream::reach_last() {
   BERTH_RETURN_IF_ERROR(timeline_->reach(last_));
-  uint32_t found = 0;
+  Fault found;
   std::memcpy(&found, faults_.buffer.mapped, sizeof found);
-  if (found == 0) return Error::kOk;
+  if (found.op == 0) return Error::kOk;
   std::memset(faults_.buffer.mapped, 0, kFaultBytes);
-  log_message(LogLevel::kError, "vulkan: an index is outside the dimension that it selects from");
+  const std::string sentence = to_text(found);
+  explain_error(sentence.c_str());
+  log_message(LogLevel::kError, "vulkan: %s", sentence.c_str());
   return Error::kInvalidArgument;
 }
 

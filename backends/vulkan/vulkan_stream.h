@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/vulkan/blocks.h"
+#include "backends/vulkan/faults.h"
 #include "backends/vulkan/gpu.h"
 #include "runtime/device_allocator.h"
 
@@ -45,7 +46,7 @@ class VulkanStream {
  public:
   static constexpr uint64_t kStageBytes = uint64_t{1} << 20;
   static constexpr int kStages = 2;
-  static constexpr uint64_t kFaultBytes = 16;
+  static constexpr uint64_t kFaultBytes = sizeof(Fault);
 
   static Result<std::unique_ptr<VulkanStream>> create(Gpu* gpu);
   ~VulkanStream();
@@ -58,8 +59,8 @@ class VulkanStream {
   Error copy_to_host(void* target, Place source, uint64_t bytes);
   Error copy_within(Place target, Place source, uint64_t bytes);
 
-  /// Where kernels write that an index was out of range. The next call that waits for the stream returns
-  /// InvalidArgument, once.
+  /// Where kernels write that an index was out of range, a Fault. The next call that waits for the stream returns
+  /// InvalidArgument, once, and explains which index (runtime/device_explanation.h).
   Place faults() const { return {&faults_, 0}; }
 
   /// Queues recorded commands behind all work so far.

@@ -1,5 +1,6 @@
 // Copies between the host and devices, and between devices: whole tensors, on the streams that the Method has there.
 #include "kernels/portable/portable.h"
+#include "runtime/device_explanation.h"
 #include "runtime/pending_reads.h"
 
 namespace berth::portable {
@@ -18,6 +19,7 @@ Error prepare(KernelContext& context, const Tensor& self, Tensor& out, bool* cop
     return context.fail(Error::kInvalidArgument, "self does not fit into out");
   }
   *copies = self.nbytes() != 0;
+  static_cast<void>(take_explanation());  // of what was before the copy
   return Error::kOk;
 }
 
@@ -31,7 +33,9 @@ Error no_allocator(KernelContext& context) {
 }
 
 Error checked(KernelContext& context, Error error) {
-  return error == Error::kOk ? error : context.fail(error, "the device's allocator could not copy");
+  if (error == Error::kOk) return error;
+  const char* const why = take_explanation();
+  return context.fail(error, why == nullptr ? "the device's allocator could not copy" : why);
 }
 
 Error no_wait(KernelContext& context, Error error) {

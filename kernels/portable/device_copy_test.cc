@@ -202,11 +202,21 @@ TEST_F(DeviceCopyTest, WrongDevicesMissingAllocatorsAndFailuresAreErrors) {
   cuda_.fail_copy = 1;
   EXPECT_EQ(call(h2d_copy_out, host, device), Error::kInternal);
   EXPECT_EQ(message_, "the device's allocator could not copy");
+  // What the device knows is said instead.
+  cuda_.explanation = "index 9 is outside";
+  const auto explained = [this](testing::Kernel kernel, Made& self, Made& out) {
+    cuda_.fail_copy = cuda_.copies() + 1;
+    EXPECT_EQ(call(kernel, self, out), Error::kInternal);
+    EXPECT_EQ(message_, "index 9 is outside");
+  };
+  explained(h2d_copy_out, host, device);
+  explained(d2h_copy_out, device, host);
+  explained(d2d_copy_out, device, other_device);
   uses_.clear();
   EXPECT_EQ(call(h2d_copy_out, host, device), Error::kNotFound);
   EXPECT_EQ(call(d2h_copy_out, device, host), Error::kNotFound);
   EXPECT_EQ(call(d2d_copy_out, device, other_device), Error::kNotFound);
-  EXPECT_EQ(cuda_.copies(), 1u);
+  EXPECT_EQ(cuda_.copies(), 4u);
 }
 
 // Holds row 77.

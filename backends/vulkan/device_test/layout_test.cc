@@ -225,37 +225,24 @@ TEST_F(VulkanKernels, CastsRoundToTheNearestAndKeepBits) {
   }
 }
 
-TEST_F(VulkanKernels, DevicesThatDoNotStore16BitsSaySo) {
-  VulkanOptions options;
-  options.validation = true;
-  options.without_16_bits = true;
-  VulkanAllocator without(options);
-  const Result<DeviceStream*> stream = without.create_stream(0);
-  ASSERT_TRUE(stream.ok());
-  Session session;
-  session.gpu = without.gpu(0);
-  session.blocks = &without.blocks();
-  session.stream = without.stream(*stream);
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    const Array x(dtype, {8}), y(dtype, {8});
-    void* const host[] = {x.tensor().raw(), y.tensor().raw()};
-    for (const Array& array : {x, y}) {
-      const Result<void*> memory = without.allocate(array.tensor().nbytes(), 0);
-      ASSERT_TRUE(memory.ok());
-      array.tensor().set_data(*memory);
+TEST_F(VulkanKernels, DevicesThatDoNotStore8Or16BitsSaySo) {
+  for (const bool only_8 : {false, true}) {
+    SCOPED_TRACE(only_8 ? "without 8 bits" : "without 8 and 16 bits");
+    VulkanOptions options;
+    options.validation = true;
+    (only_8 ? options.without_8_bits : options.without_16_bits) = true;
+    VulkanAllocator without(options);
+    for (const DType dtype :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kU8, DType::kBool, DType::kI8, DType::kI32, DType::kI64}) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array x(dtype, {8}), y(dtype, {8});
+      OnDevice on(without, {x, y});
+      const size_t bytes = element_size(dtype);
+      const bool stored = bytes >= 4 || (bytes == 2 && only_8);
+      EXPECT_EQ(on.ask(vulkan::clone_out, {x, nullptr, y}), stored ? Error::kOk : Error::kNotSupported);
     }
-    std::vector<Arg> args = {x, nullptr, y};
-    std::vector<EValue*> values;
-    for (Arg& arg : args) values.push_back(arg.value());
-    KernelContext context({}, nullptr, {}, &session);
-    EXPECT_EQ(Kernel(vulkan::clone_out)(context, values), dtype == DType::kF32 ? Error::kOk : Error::kNotSupported);
-    session.steps.clear();
-    for (const Array& array : {x, y}) without.deallocate(array.tensor().raw(), 0);
-    x.tensor().set_data(host[0]);
-    y.tensor().set_data(host[1]);
+    EXPECT_EQ(without.messages(), 0u);
   }
-  without.destroy_stream(*stream, 0);
-  EXPECT_EQ(without.messages(), 0u);
 }
 
 }  // namespace

@@ -34,6 +34,21 @@ ir::Module parsed(const std::string& text) {
   return std::move(module).value();
 }
 
+// The text of a constant's elements: "dense<[0, 0.5, 1]>".
+template <typename Element>
+std::string dense(int count, Element element) {
+  std::string text = "dense<[";
+  for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + std::to_string(element(i));
+  return text + "]>";
+}
+
+std::string replaced(std::string text, const std::string& word, const std::string& by) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size())) {
+    text.replace(at, word.size(), by);
+  }
+  return text;
+}
+
 // Numbers that repeat after 97 elements, from `least` on and 1 / `parts` apart.
 tool::Array numbers_of(DType type, std::vector<int64_t> shape, int parts, float least) {
   int64_t count = 1;
@@ -46,6 +61,24 @@ tool::Array numbers_of(DType type, std::vector<int64_t> shape, int parts, float 
   array.bytes.resize(count * element_size(type));
   portable::convert_elements(DType::kF32, numbers.data(), type, array.bytes.data(), count);
   return array;
+}
+
+std::vector<float> floats_of(const tool::Array& array) {
+  std::vector<float> floats(array.bytes.size() / element_size(array.dtype));
+  portable::convert_elements(array.dtype, array.bytes.data(), DType::kF32, floats.data(),
+                             static_cast<int64_t>(floats.size()));
+  return floats;
+}
+
+void expect_close(const tool::Array& found, const tool::Array& expected, float relative, float of_largest) {
+  ASSERT_EQ(found.dtype, expected.dtype);
+  const std::vector<float> have = floats_of(found), want = floats_of(expected);
+  ASSERT_EQ(have.size(), want.size());
+  float largest = 0;
+  for (const float x : want) largest = std::max(largest, std::abs(x));
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_LE(std::abs(have[i] - want[i]), relative * std::abs(want[i]) + of_largest * largest) << i;
+  }
 }
 
 vulkan::VulkanOptions validated(bool for_cards) {
@@ -71,7 +104,14 @@ class VulkanRun : public testing::Test {
     return output;
   }
 
-  uint64_t dispatches_ = 0;  // of that run
+  // The model's output on the device is the portable kernels', as near as expect_close() says.
+  void expect_as_portable(const std::string& text, const tool::Array& input, float relative, float of_largest) {
+    const tool::Array expected = run(compiled(parsed(text), "portable", "f32"), input, false);
+    EXPECT_EQ(dispatches_, 0u);
+    expect_close(run(compiled(parsed(text), "vulkan:0", "f32"), input), expected, relative, of_largest);
+  }
+
+  uint64_t dispatches_ = 0;  // of the last run
 
  private:
   void run_into(const std::vector<uint8_t>& file, const tool::Array& input, bool on_device, tool::Array* output) {
@@ -109,24 +149,6 @@ class VulkanRun : public testing::Test {
   vulkan::VulkanAllocator allocator_;
   DeviceAllocatorRegistry registry_;
 };
-
-std::vector<float> floats_of(const tool::Array& array) {
-  std::vector<float> floats(array.bytes.size() / element_size(array.dtype));
-  portable::convert_elements(array.dtype, array.bytes.data(), DType::kF32, floats.data(),
-                             static_cast<int64_t>(floats.size()));
-  return floats;
-}
-
-void expect_close(const tool::Array& found, const tool::Array& expected, float relative, float of_largest) {
-  ASSERT_EQ(found.dtype, expected.dtype);
-  const std::vector<float> have = floats_of(found), want = floats_of(expected);
-  ASSERT_EQ(have.size(), want.size());
-  float largest = 0;
-  for (const float x : want) largest = std::max(largest, std::abs(x));
-  for (size_t i = 0; i < want.size(); ++i) {
-    ASSERT_LE(std::abs(have[i] - want[i]), relative * std::abs(want[i]) + of_largest * largest) << i;
-  }
-}
 
 class VulkanModels : public VulkanRun, public testing::WithParamInterface<const char*> {
  protected:
@@ -178,40 +200,32 @@ INSTANTIATE_TEST_SUITE_P(Repository, VulkanModelsOfCards,
 
 // Ids, comparisons, choices and quantised numbers are on the device too, in one delegate.
 TEST_F(VulkanRun, ModelsOfWholeNumbersRunOnTheDevice) {
-  const auto module = [] {
-    std::string text = R"(
-      const @t: f32[7,6] = WEIGHT
-      method forward(%x: i64[2,5]) {
-        %table: f32[7,6] = const @t
-        %below: bool[2,5] = aten::lt.Scalar(%x, 0)
-        %moved: i64[2,5] = aten::add.Scalar(%x, 7, 1)
-        %ids: i64[2,5] = aten::where.self(%below, %moved, %x)
-        %rows: f32[2,5,6] = aten::embedding(%table, %ids, -1, false, false)
-        %keep: bool[2,5] = aten::ne.Scalar(%ids, 3)
-        %kept: f32[2,5] = dim_order_ops::_to_dim_order_copy(%keep, false, none, f32)
-        %each: f32[2,5,1] = aten::unsqueeze_copy(%kept, 2)
-        %masked: f32[2,5,6] = aten::mul.Tensor(%rows, %each)
-        %q: i8[2,5,6] = quantized_decomposed::quantize_per_tensor(%masked, 0.01, 2, -128, 127, i8)
-        %turned: i8[2,6,5] = aten::permute_copy(%q, [0, 2, 1])
-        %y: f32[2,6,5] = quantized_decomposed::dequantize_per_tensor(%turned, 0.01, 2, -128, 127, i8)
-        return %y
-      }
-    )";
-    std::string weight = "dense<[";
-    for (int i = 0; i < 42; ++i) weight += (i == 0 ? "" : ", ") + std::to_string((i * 37 % 64 - 32) / 32.0);
-    text.replace(text.find("WEIGHT"), 6, weight + "]>");
-    return parsed(text);
-  };
+  const std::string text = R"(
+    method forward(%x: i64[2,5]) {
+      %table: f32[7,6] = const @t
+      %below: bool[2,5] = aten::lt.Scalar(%x, 0)
+      %moved: i64[2,5] = aten::add.Scalar(%x, 7, 1)
+      %ids: i64[2,5] = aten::where.self(%below, %moved, %x)
+      %rows: f32[2,5,6] = aten::embedding(%table, %ids, -1, false, false)
+      %keep: bool[2,5] = aten::ne.Scalar(%ids, 3)
+      %kept: f32[2,5] = dim_order_ops::_to_dim_order_copy(%keep, false, none, f32)
+      %each: f32[2,5,1] = aten::unsqueeze_copy(%kept, 2)
+      %masked: f32[2,5,6] = aten::mul.Tensor(%rows, %each)
+      %q: i8[2,5,6] = quantized_decomposed::quantize_per_tensor(%masked, 0.01, 2, -128, 127, i8)
+      %turned: i8[2,6,5] = aten::permute_copy(%q, [0, 2, 1])
+      %y: f32[2,6,5] = quantized_decomposed::dequantize_per_tensor(%turned, 0.01, 2, -128, 127, i8)
+      return %y
+    }
+  )";
   tool::Array input;
   input.dtype = DType::kI64;
   input.shape = {2, 5};
   const int64_t ids[] = {0, 6, -1, 3, 2, -7, 5, -4, 1, 4};
   input.bytes.resize(sizeof ids);
   std::memcpy(input.bytes.data(), ids, sizeof ids);
-  const tool::Array expected = run(compiled(module(), "portable", "f32"), input, false);
-  const tool::Array found = run(compiled(module(), "vulkan:0", "f32"), input);
+  const std::string table = dense(42, [](int i) { return (i * 37 % 64 - 32) / 32.0; });
+  expect_as_portable("const @t: f32[7,6] = " + table + text, input, 0, 0);
   EXPECT_GE(dispatches_, 8u);
-  expect_close(found, expected, 0, 0);
 }
 
 // All operators of these types are on the device.
@@ -236,18 +250,11 @@ TEST_F(VulkanRun, ModelsOf16BitsRunOnTheDevice) {
     }
   )";
   for (const DType type : {DType::kF16, DType::kBF16}) {
-    std::string own = text;
-    std::string weight = "dense<[";
-    for (int i = 0; i < 8 * 6 * 9; ++i) weight += (i == 0 ? "" : ", ") + std::to_string((i * 37 % 64 - 32) / 64.0);
-    own.replace(own.find("WEIGHT"), 6, weight + "]>");
-    for (size_t at = own.find("TYPE"); at != std::string::npos; at = own.find("TYPE"))
-      own.replace(at, 4, to_string(type));
+    const std::string weight = dense(8 * 6 * 9, [](int i) { return (i * 37 % 64 - 32) / 64.0; });
+    const std::string own = replaced(replaced(text, "WEIGHT", weight), "TYPE", to_string(type));
     const tool::Array input = numbers_of(type, {2, 6, 9, 7}, 64, -0.75f);
-    const tool::Array expected = run(compiled(parsed(own), "portable", "f32"), input, false);
-    EXPECT_EQ(dispatches_, 0u);
-    const tool::Array found = run(compiled(parsed(own), "vulkan:0", "f32"), input);
+    expect_as_portable(own, input, 0, type == DType::kF16 ? 2e-3f : 1.6e-2f);
     EXPECT_GE(dispatches_, 6u);
-    expect_close(found, expected, 0, type == DType::kF16 ? 2e-3f : 1.6e-2f);
   }
 }
 
@@ -267,18 +274,14 @@ TEST_F(VulkanRun, RoundingToBytesIsAStepOfAChain) {
       return %y
     }
   )";
-  const tool::Array input = numbers_of(DType::kF32, {3, 40}, 6, -7.5f);
-  const tool::Array expected = run(compiled(parsed(text), "portable", "f32"), input, false);
-  const tool::Array found = run(compiled(parsed(text), "vulkan:0", "f32"), input);
+  expect_as_portable(text, numbers_of(DType::kF32, {3, 40}, 6, -7.5f), 0, 1e-6f);
   EXPECT_EQ(dispatches_, 1u);
-  expect_close(found, expected, 0, 1e-6f);
 }
 
 // A weight of bytes that is too large to be folded to floats is widened on the device, where no product takes bytes.
 TEST_F(VulkanRun, LargeWeightsOfBytesAreWidenedOnTheDevice) {
-  std::string weight = "dense<[";
-  for (int i = 0; i < 640 * 512; ++i) weight += (i == 0 ? "" : ", ") + std::to_string(i * 37 % 255 - 127);
-  const std::string text = "const @w: i8[640,512] = " + weight + R"(]>
+  const std::string weight = dense(640 * 512, [](int i) { return i * 37 % 255 - 127; });
+  const std::string text = "const @w: i8[640,512] = " + weight + R"(
     method forward(%x: f32[2,640]) {
       %b: i8[640,512] = const @w
       %f: f32[640,512] = dim_order_ops::_to_dim_order_copy(%b, false, none, f32)
@@ -287,11 +290,8 @@ TEST_F(VulkanRun, LargeWeightsOfBytesAreWidenedOnTheDevice) {
       return %y
     }
   )";
-  const tool::Array input = numbers_of(DType::kF32, {2, 640}, 64, -0.75f);
-  const std::vector<uint8_t> program = compiled(parsed(text), "vulkan:0", "f32");
-  EXPECT_LT(program.size(), size_t{500000}) << "the weight has been folded";
-  const tool::Array expected = run(compiled(parsed(text), "portable", "f32"), input, false);
-  expect_close(run(program, input), expected, 1e-4f, 1e-5f);
+  EXPECT_LT(compiled(parsed(text), "vulkan:0", "f32").size(), size_t{500000}) << "the weight has been folded";
+  expect_as_portable(text, numbers_of(DType::kF32, {2, 640}, 64, -0.75f), 1e-4f, 1e-5f);
 }
 
 }  // namespace

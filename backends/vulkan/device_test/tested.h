@@ -6,9 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "backends/vulkan/device_test/on_device_testing.h"
 #include "backends/vulkan/kernels/kernels.h"
-#include "backends/vulkan/session.h"
-#include "backends/vulkan/vulkan_allocator.h"
 #include "kernels/portable/kernel_testing.h"
 
 namespace berth::vulkan {
@@ -96,6 +95,14 @@ class TestedDevice final : public ::testing::Environment {
   }
 };
 
+/// A tensor of whole numbers as they are; doubles would lose low bits of 64.
+inline Array integers(DType dtype, const std::vector<int32_t>& sizes, const std::vector<int64_t>& values,
+                      const std::vector<uint8_t>& order = {}) {
+  const Array made(dtype, sizes, {}, order);
+  made.set_integers(values);
+  return made;
+}
+
 /// A result of the sizes and the order of `like`, or of others.
 inline Array room(const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order = {}) {
   return Array(elements, sizes, {}, order);
@@ -121,7 +128,7 @@ class VulkanKernels : public ::testing::Test {
   }
   static VulkanAllocator& device(bool for_cards = false) { return TestedDevice::get(for_cards); }
 
-  bool exact = false;     // whether the results must be the same to the bit, as long as they are numbers
+  bool exact = false;     // whether the results must be the same bytes, as long as they are numbers
   bool one_form = false;  // of kernels that cards and others share
 
   /// Runs the host's, and the device's in both forms, on `args` and compares what they write to `results`, which are
@@ -130,8 +137,8 @@ class VulkanKernels : public ::testing::Test {
                    const std::vector<Array>& results) {
     const berth::testing::Outcome outcome = berth::testing::run_with(host, args, 1, size_t{1} << 22);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
-    std::vector<std::vector<double>> expected;
-    for (const Array& result : results) expected.push_back(result.values());
+    std::vector<Wanted> expected;
+    for (const Array& result : results) expected.push_back({result.values(), bytes_of(result)});
     std::vector<Array> all = inputs;
     all.insert(all.end(), results.begin(), results.end());
     for (const bool for_cards : {false, true}) {
@@ -144,38 +151,53 @@ class VulkanKernels : public ::testing::Test {
   }
 
  private:
-  static void run_on_device(VulkanAllocator& on, Kernel kernel, std::vector<Arg>& args, const std::vector<Array>& all) {
-    const Result<DeviceStream*> made = on.create_stream(0);
-    ASSERT_TRUE(made.ok());
-    DeviceStream* const stream = *made;
-    std::vector<void*> host;
-    for (const Array& array : all) {
-      Tensor& tensor = array.tensor();
-      host.push_back(tensor.raw());
-      const Result<void*> memory = on.allocate(tensor.nbytes(), 0);
-      ASSERT_TRUE(memory.ok());
-      EXPECT_EQ(on.copy_host_to_device(*memory, tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
-      tensor.set_data(*memory);
-    }
-    Session session;
-    session.gpu = on.gpu(0);
-    session.blocks = &on.blocks();
-    session.stream = on.stream(stream);
-    std::vector<EValue*> values;
-    for (Arg& arg : args) values.push_back(arg.value());
-    KernelContext context({}, nullptr, {}, &session);
-    EXPECT_EQ(kernel(context, values), Error::kOk) << (context.message() == nullptr ? "" : context.message());
-    EXPECT_EQ(session.run_steps(), Error::kOk);
-    for (size_t i = 0; i < all.size(); ++i) {
-      Tensor& tensor = all[i].tensor();
-      EXPECT_EQ(on.copy_device_to_host(host[i], tensor.raw(), tensor.nbytes(), 0, stream), Error::kOk);
-      on.deallocate(tensor.raw(), 0);
-      tensor.set_data(host[i]);
-    }
-    on.destroy_stream(stream, 0);
+  struct Wanted {
+    std::vector<double> values;
+    std::vector<uint8_t> bytes;  // as they lie in memory
+  };
+
+  static std::vector<uint8_t> bytes_of(const Array& array) {
+    const uint8_t* const first = array.tensor().data<uint8_t>();
+    return {first, first + array.tensor().nbytes()};
   }
 
-  void compare(const Array& result, const std::vector<double>& expected) const {
+  static void run_on_device(VulkanAllocator& device, Kernel kernel, const std::vector<Arg>& args,
+                            const std::vector<Array>& all) {
+    OnDevice on(device, all);
+    EXPECT_EQ(on.ask(kernel, args), Error::kOk) << on.message;
+    EXPECT_EQ(on.session.run_steps(), Error::kOk);
+    for (const Array& array : all) on.read(array);
+  }
+
+  void compare(const Array& result, const Wanted& expected) const {
+    exact ? compare_bytes(result, expected.bytes) : compare_values(result, expected.values);
+  }
+
+  // Doubles would neither tell apart 2^53 and 2^53 + 1 nor 0 and -0.
+  static void compare_bytes(const Array& result, const std::vector<uint8_t>& expected) {
+    const std::vector<uint8_t> found = bytes_of(result);
+    const DType dtype = result.tensor().dtype();
+    const size_t size = element_size(dtype);
+    const auto number = [&](const std::vector<uint8_t>& bytes, size_t at) {
+      double value = 0;
+      portable::convert_elements(dtype, bytes.data() + at, DType::kF64, &value, 1);
+      return value;
+    };
+    const auto words = [&](const std::vector<uint8_t>& bytes, size_t at) {
+      uint64_t value = 0;
+      std::memcpy(&value, bytes.data() + at, size);
+      return value;
+    };
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t at = 0; at < found.size(); at += size) {
+      if (std::memcmp(found.data() + at, expected.data() + at, size) == 0) continue;
+      if (std::isnan(number(found, at)) && std::isnan(number(expected, at))) continue;
+      FAIL() << "element " << at / size << " in memory is " << number(found, at) << ", not " << number(expected, at)
+             << std::hex << " (0x" << words(found, at) << ", not 0x" << words(expected, at) << ")";
+    }
+  }
+
+  static void compare_values(const Array& result, const std::vector<double>& expected) {
     const std::vector<double> found = result.values();
     ASSERT_EQ(found.size(), expected.size());
     // Of f32 sums in another order; of 16 bits some steps, as what is rounded twice differs.
@@ -187,7 +209,6 @@ class VulkanKernels : public ::testing::Test {
     for (size_t i = 0; i < found.size(); ++i) {
       if (std::isnan(expected[i]) && std::isnan(found[i])) continue;
       if (expected[i] == found[i]) continue;
-      ASSERT_FALSE(exact) << "element " << i << " is " << found[i] << ", not " << expected[i];
       ASSERT_LE(std::fabs(found[i] - expected[i]), of_most * most + 2 * step * std::fabs(expected[i]))
           << "element " << i;
     }

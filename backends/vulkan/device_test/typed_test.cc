@@ -3,6 +3,7 @@
 
 #include "backends/vulkan/device_test/tested.h"
 #include "format/elementwise_code.h"
+#include "runtime/device_explanation.h"
 
 namespace berth::vulkan {
 namespace {
@@ -22,22 +23,59 @@ class VulkanTyped : public VulkanKernels {
   }
 };
 
-// Numbers of a type: small ones that are often equal, and a few of its largest.
-Array numbers(Dice& dice, DType dtype, const std::vector<int32_t>& sizes, bool any_order = true) {
+constexpr int64_t k31 = int64_t{1} << 31;
+constexpr int64_t k32 = int64_t{1} << 32;
+
+// Whole numbers whose words are compared, carried and rounded in different ways: equal in the high one, equal in the low
+// one, next to where the low one turns over, and with more digits than a double holds.
+const std::vector<int64_t> kEdges = [] {
+  std::vector<int64_t> made = {INT64_MAX, INT64_MAX - 2, INT64_MIN, INT64_MIN + 1};
+  for (const int64_t near : {int64_t{0}, k31, k32, 5 * k32, 5 * k32 + k31, (1 << 21) * k32}) {
+    for (const int64_t by : {-3, -1, 0, 1, 3}) {
+      made.push_back(near + by);
+      made.push_back(-near - by);
+    }
+  }
+  return made;
+}();
+
+// Of a whole type's largest.
+int64_t large(Dice& dice, DType dtype) {
+  switch (dtype) {
+    case DType::kU8: return dice.number(250, 255);
+    case DType::kI8: return dice.coin() ? -128 : 127;
+    case DType::kI32: return dice.coin() ? INT32_MIN : INT32_MAX - dice.number(0, 1);
+    case DType::kI64: return kEdges[dice.number(0, static_cast<int64_t>(kEdges.size()) - 1)];
+    default: return dice.number(0, 1);
+  }
+}
+
+size_t count_of(const std::vector<int32_t>& sizes) {
   size_t count = 1;
   for (const int32_t size : sizes) count *= static_cast<size_t>(size);
-  std::vector<double> values(count);
-  for (double& value : values) {
-    value = static_cast<double>(dice.number(dtype == DType::kU8 || dtype == DType::kBool ? 0 : -3, 3));
-    if (dtype == DType::kBool) value = value > 1 ? 1 : 0;
-    const bool large = dice.number(0, 5) == 0;
-    if (large && dtype == DType::kU8) value = static_cast<double>(dice.number(250, 255));
-    if (large && dtype == DType::kI8) value = static_cast<double>(dice.coin() ? -128 : 127);
-    if (large && dtype == DType::kI32) value = dice.coin() ? -2147483648.0 : 2147483647.0;
-    if (large && dtype == DType::kI64) value = std::ldexp(dice.coin() ? -1 : 1, static_cast<int>(dice.number(30, 62)));
-    if (large && dtype == DType::kF32) value = std::nextafter(static_cast<float>(value), 9.0F);
+  return count;
+}
+
+// Numbers of a type: small ones that are often equal, and a few of its largest.
+Array numbers(Dice& dice, DType dtype, const std::vector<int32_t>& sizes, bool any_order = true) {
+  const size_t count = count_of(sizes);
+  const std::vector<uint8_t> order = any_order ? dice.order(sizes.size()) : std::vector<uint8_t>();
+  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) {
+    std::vector<double> values(count);
+    for (double& value : values) {
+      value = static_cast<double>(dice.number(-3, 3));
+      if (value == 0 && dice.coin()) value = -0.0;
+      if (dtype == DType::kF32 && dice.number(0, 5) == 0) value = std::nextafter(static_cast<float>(value), 9.0F);
+    }
+    return Array(dtype, sizes, values, order);
   }
-  return Array(dtype, sizes, values, any_order ? dice.order(sizes.size()) : std::vector<uint8_t>());
+  std::vector<int64_t> values(count);
+  for (int64_t& value : values) {
+    value = dice.number(dtype == DType::kU8 || dtype == DType::kBool ? 0 : -3, 3);
+    if (dtype == DType::kBool) value = value > 1 ? 1 : 0;
+    if (dice.number(0, 5) == 0) value = large(dice, dtype);
+  }
+  return integers(dtype, sizes, values, order);
 }
 
 std::vector<int32_t> stretched(Dice& dice, std::vector<int32_t> sizes) {
@@ -74,6 +112,36 @@ TEST_F(VulkanTyped, ArithmeticOfWholeNumbersWraps) {
       EXPECT_SAME(bitwise_not_out, {a, y}, {a}, {y});
     }
     if (HasFailure()) return;
+  }
+}
+
+// Each edge with each.
+TEST_F(VulkanTyped, WholeNumbersOfTwoWordsWhereOneOfThemDecides) {
+  const auto count = static_cast<int32_t>(kEdges.size());
+  for (const DType dtype : {DType::kI64, DType::kI32}) {
+    SCOPED_TRACE(to_string(dtype));
+    const Array a = integers(dtype, {count, 1}, kEdges), b = integers(dtype, {1, count}, kEdges);
+    const Array y(dtype, {count, count}), is(DType::kBool, {count, count}), one(dtype, {count, 1});
+    EXPECT_SAME(lt_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(le_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(gt_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(ge_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(eq_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(ne_Tensor_out, {a, b, is}, {a, b}, {is});
+    EXPECT_SAME(minimum_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(maximum_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(mul_out, {a, b, y}, {a, b}, {y});
+    EXPECT_SAME(neg_out, {a, one}, {a}, {one});
+    EXPECT_SAME(abs_out, {a, one}, {a}, {one});
+    for (const int64_t number : {int64_t{-3}, k32 + 1, (1 << 21) * k32 + 1, int64_t{INT64_MIN}}) {
+      SCOPED_TRACE(number);
+      EXPECT_SAME(add_out, {a, b, number, y}, {a, b}, {y});
+      EXPECT_SAME(sub_out, {a, b, number, y}, {a, b}, {y});
+      EXPECT_SAME(add_Scalar_out, {a, number, number, one}, {a}, {one});
+      EXPECT_SAME(sub_Scalar_out, {a, 5, number, one}, {a}, {one});
+      EXPECT_SAME(rsub_Scalar_out, {a, 5, number, one}, {a}, {one});
+      EXPECT_SAME(clamp_out, {a, number, nullptr, one}, {a}, {one});
+    }
   }
 }
 
@@ -157,20 +225,14 @@ TEST_F(VulkanTyped, CastsAreTheHosts) {
     values.push_back(-std::ldexp(16777217.0 + 2 * i, 30) - (i % 3 - 1) * 64);
   }
   const int32_t count = static_cast<int32_t>(values.size());
+  std::vector<int64_t> wholes;
+  for (const double value : values) {
+    const bool fits = value > -9.2e18 && value < 9.2e18;
+    // The low bits that a double does not have.
+    wholes.push_back((fits ? static_cast<int64_t>(value) : 0) + dice.number(-1, 1));
+  }
   for (const DType from : kAll) {
-    std::vector<double> own = values;
-    if (!is_floating(from)) {
-      for (double& value : own) {
-        const bool fits = value > -9.2e18 && value < 9.2e18;
-        const auto whole = fits ? static_cast<int64_t>(value) : 0;
-        value = from == DType::kI64    ? static_cast<double>(whole)
-                : from == DType::kI32  ? static_cast<double>(static_cast<int32_t>(whole))
-                : from == DType::kI8   ? static_cast<double>(static_cast<int8_t>(whole))
-                : from == DType::kBool ? static_cast<double>(whole & 1)
-                                       : static_cast<double>(static_cast<uint8_t>(whole));
-      }
-    }
-    const Array x(from, {count}, own);
+    const Array x = is_floating(from) ? Array(from, {count}, values) : integers(from, {count}, wholes);
     for (const DType to : kAll) {
       // Each meets those in the middle.
       if (from != DType::kF32 && from != DType::kI64 && to != DType::kF32 && to != DType::kI64) continue;
@@ -249,73 +311,124 @@ TEST_F(VulkanTyped, QuantisedAndBack) {
   }
 }
 
-// Chains read bytes and whole numbers of 32 bits as f32, and their last step may make bytes.
+// Chains read bytes and whole numbers of 32 bits as f32, and their last step may make bytes, also of what is none.
 TEST_F(VulkanTyped, ChainsBetweenBytes) {
   using elementwise::Op;
   const auto code = [](std::initializer_list<int64_t> numbers) { return std::vector<int64_t>(numbers); };
   const auto of = [](Op op) { return static_cast<int64_t>(op); };
+  const std::vector<double> constants = {3, 0.25};
+  const Array gains[] = {Array(DType::kF32, {7}, {0.5, 1, -2, 3.25, 0, 8, -0.75}),
+                         Array(DType::kF32, {7}, {NAN, INFINITY, -INFINITY, 1e10, -1e10, 2147483648.0, -0.0})};
   for (const DType dtype : {DType::kU8, DType::kI8, DType::kI32}) {
     SCOPED_TRACE(to_string(dtype));
     Dice dice(1);
     const Array x = numbers(dice, dtype, {3, 5, 7}, false), z(DType::kF32, {3, 5, 7}), bytes(DType::kI8, {3, 5, 7});
-    const Array gain(DType::kF32, {7}, {0.5, 1, -2, 3.25, 0, 8, -0.75}), whole(DType::kU8, {3, 5, 7});
-    const std::vector<double> constants = {3, 0.25};
-    EXPECT_SAME(fused_elementwise_out,
-                {Arg::list({x, gain}), code({of(Op::kSub), 0, 2, 0, of(Op::kMul), 4, 1, 0}), constants, z}, {x, gain},
-                {z});
-    EXPECT_SAME(fused_elementwise_out,
-                {Arg::list({x, gain}),
-                 code({of(Op::kMul), 0, 1, 0, of(Op::kDiv), 4, 3, 0, of(Op::kRound), 5, 0, 0, of(Op::kToI8), 6, 0, 0}),
-                 constants, bytes},
-                {x, gain}, {bytes});
-    EXPECT_SAME(fused_elementwise_out,
-                {Arg::list({x, gain}), code({of(Op::kMul), 0, 1, 0, of(Op::kAdd), 4, 2, 0, of(Op::kMul),  5, 5, 0,
-                                             of(Op::kMul), 6, 3, 0, of(Op::kAdd), 7, 2, 0, of(Op::kToU8), 8, 0, 0}),
-                 constants, whole},
-                {x, gain}, {whole});
-    // Bytes that are computed with again.
-    EXPECT_SAME(fused_elementwise_out,
-                {Arg::list({x, gain}),
-                 code({of(Op::kMul), 0, 1, 0, of(Op::kToU8), 4, 0, 0, of(Op::kToI8), 4, 0, 0, of(Op::kSub), 5, 6, 0}),
-                 constants, z},
-                {x, gain}, {z});
+    const Array whole(DType::kU8, {3, 5, 7});
+    for (const Array& gain : gains) {
+      EXPECT_SAME(fused_elementwise_out,
+                  {Arg::list({x, gain}), code({of(Op::kSub), 0, 2, 0, of(Op::kMul), 4, 1, 0}), constants, z}, {x, gain},
+                  {z});
+      EXPECT_SAME(
+          fused_elementwise_out,
+          {Arg::list({x, gain}),
+           code({of(Op::kMul), 0, 1, 0, of(Op::kDiv), 4, 3, 0, of(Op::kRound), 5, 0, 0, of(Op::kToI8), 6, 0, 0}),
+           constants, bytes},
+          {x, gain}, {bytes});
+      EXPECT_SAME(fused_elementwise_out,
+                  {Arg::list({x, gain}), code({of(Op::kMul), 0, 1, 0, of(Op::kAdd), 4, 2, 0, of(Op::kMul),  5, 5, 0,
+                                               of(Op::kMul), 6, 3, 0, of(Op::kAdd), 7, 2, 0, of(Op::kToU8), 8, 0, 0}),
+                   constants, whole},
+                  {x, gain}, {whole});
+      // Bytes that are computed with again.
+      EXPECT_SAME(fused_elementwise_out,
+                  {Arg::list({x, gain}),
+                   code({of(Op::kMul), 0, 1, 0, of(Op::kToU8), 4, 0, 0, of(Op::kToI8), 4, 0, 0, of(Op::kSub), 5, 6, 0}),
+                   constants, z},
+                  {x, gain}, {z});
+    }
   }
 }
 
-// Only the device sees an index: the next call that waits for it fails, once, and nothing outside of the tensor is read.
+struct BadIndex {
+  int64_t index;
+  const char* sentence;
+};
+const BadIndex kBadIndices[] = {
+    {3, "aten::embedding: index 3 is outside the dimension of 3 that it selects from"},
+    {-1, "aten::embedding: index -1 is outside the dimension of 3 that it selects from"},
+    {5 * k32 + 1, "aten::embedding: index 21474836481 is outside the dimension of 3 that it selects from"},
+};
+
+// Only the device sees an index: the next call that waits for it fails, once, and says which index; element 0 is taken
+// for it, and nothing outside of the tensor is read.
 TEST_F(VulkanTyped, AnIndexOutOfRangeIsAnErrorOfTheRun) {
-  for (const double bad : {3.0, -1.0, 4294967296.0}) {
-    const Result<DeviceStream*> stream = device().create_stream(0);
-    ASSERT_TRUE(stream.ok());
-    Session session;
-    session.gpu = device().gpu(0);
-    session.blocks = &device().blocks();
-    session.stream = device().stream(*stream);
+  for (const BadIndex& bad : kBadIndices) {
     const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
-    const Array ids(DType::kI64, {2}, {1, bad});
-    std::vector<void*> host;
-    for (const Array& array : {table, ids, y}) {
-      Tensor& tensor = array.tensor();
-      host.push_back(tensor.raw());
-      const Result<void*> memory = device().allocate(tensor.nbytes(), 0);
-      ASSERT_TRUE(memory.ok());
-      EXPECT_EQ(device().copy_host_to_device(*memory, tensor.raw(), tensor.nbytes(), 0, *stream), Error::kOk);
-      tensor.set_data(*memory);
-    }
-    std::vector<Arg> args = {table, ids, -1, false, false, y};
-    std::vector<EValue*> values;
-    for (Arg& arg : args) values.push_back(arg.value());
-    KernelContext context({}, nullptr, {}, &session);
-    EXPECT_EQ(Kernel(vulkan::embedding_out)(context, values), Error::kOk);
-    EXPECT_EQ(session.run_steps(), Error::kInvalidArgument);
-    EXPECT_EQ(session.run_steps(), Error::kOk);
-    size_t next = 0;
-    for (const Array& array : {table, ids, y}) {
-      device().deallocate(array.tensor().raw(), 0);
-      array.tensor().set_data(host[next++]);
-    }
-    device().destroy_stream(*stream, 0);
+    const Array ids = integers(DType::kI64, {2}, {1, bad.index});
+    OnDevice on(device(), {table, ids, y});
+    EXPECT_EQ(on.ask(vulkan::embedding_out, {table, ids, -1, false, false, y}), Error::kOk) << on.message;
+    EXPECT_EQ(on.session.run_steps(), Error::kInvalidArgument);
+    EXPECT_STREQ(take_explanation(), bad.sentence);
+    EXPECT_EQ(on.session.run_steps(), Error::kOk);
+    EXPECT_EQ(on.floats(y), (std::vector<float>{3, 4, 1, 2}));
   }
+}
+
+TEST_F(VulkanTyped, AnIndexOutOfRangeIsAnErrorOfEachRecordedRun) {
+  for (const BadIndex& bad : kBadIndices) {
+    const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
+    const Array ids = integers(DType::kI64, {2}, {1, bad.index});
+    OnDevice on(device(), {table, ids, y});
+    EXPECT_EQ(on.ask(vulkan::embedding_out, {table, ids, -1, false, false, y}), Error::kOk) << on.message;
+    Result<std::unique_ptr<Recording>> recording = on.session.record_steps();
+    ASSERT_TRUE(recording.ok());
+    for (int run = 0; run < 2; ++run) {
+      ASSERT_EQ((*recording)->submit(on.session.stream), Error::kOk);
+      float host[4] = {};
+      EXPECT_EQ(device().copy_device_to_host(host, y.tensor().raw(), sizeof host, 0, on.stream),
+                Error::kInvalidArgument);
+      EXPECT_STREQ(take_explanation(), bad.sentence);
+      EXPECT_EQ(on.floats(y), (std::vector<float>{3, 4, 1, 2}));
+    }
+  }
+}
+
+// Each of the four says its name, and an index from the end as it was given.
+TEST_F(VulkanTyped, AnIndexOutOfRangeIsOfAnOperator) {
+  const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
+  const Array ids = integers(DType::kI64, {2}, {1, -4}), places = integers(DType::kI64, {2, 2}, {0, 0, -4, 0});
+  OnDevice on(device(), {table, ids, places, y});
+  const auto said = [&] {
+    EXPECT_EQ(on.session.run_steps(), Error::kInvalidArgument);
+    const char* const why = take_explanation();
+    return std::string(why == nullptr ? "" : why);
+  };
+  const std::string rest = ": index -4 is outside the dimension of 3 that it selects from";
+  EXPECT_EQ(on.ask(vulkan::embedding_out, {table, ids, -1, false, false, y}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::embedding" + rest);
+  EXPECT_EQ(on.ask(vulkan::index_Tensor_out, {table, Arg::list({ids}), y}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::index" + rest);
+  EXPECT_EQ(on.ask(vulkan::index_select_out, {table, 0, ids, y}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::index_select" + rest);
+  EXPECT_EQ(on.ask(vulkan::gather_out, {table, 0, places, false, y}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::gather" + rest);
+}
+
+// What they find is written by atomic operations, so that none of them waits for another.
+TEST_F(VulkanTyped, PickingRowsTwiceNeedsNoBarrierBetween) {
+  const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2}), z(DType::kF32, {2, 2});
+  const Array ids = integers(DType::kI64, {2}, {1, 2}), bad = integers(DType::kI64, {2}, {9, 0});
+  OnDevice on(device(), {table, ids, bad, y, z});
+  EXPECT_EQ(on.ask(vulkan::embedding_out, {table, ids, -1, false, false, y}), Error::kOk) << on.message;
+  EXPECT_EQ(on.ask(vulkan::embedding_out, {table, bad, -1, false, false, z}), Error::kOk) << on.message;
+  Result<std::unique_ptr<Recording>> recording = on.session.record_steps();
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ((*recording)->dispatches(), 2u);
+  EXPECT_EQ((*recording)->barriers(), 1u) << "one before the host reads";
+  ASSERT_EQ((*recording)->submit(on.session.stream), Error::kOk);
+  EXPECT_EQ(device().synchronize(on.stream, 0), Error::kInvalidArgument);
+  EXPECT_EQ(on.floats(y), (std::vector<float>{3, 4, 5, 6}));
+  EXPECT_EQ(on.floats(z), (std::vector<float>{1, 2, 1, 2}));
 }
 
 }  // namespace

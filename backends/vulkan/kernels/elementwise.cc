@@ -16,6 +16,12 @@ namespace {
 
 bool is_whole(const Tensor& tensor) { return is_integer(tensor.dtype()); }
 
+// A whole number times 1 or -1. The smallest wraps to itself.
+int64_t signed_by(int factor, const EValue& number) {
+  const auto bits = static_cast<uint64_t>(number.scalar_to<int64_t>());
+  return static_cast<int64_t>(factor < 0 ? 0 - bits : bits);
+}
+
 }  // namespace
 
 #define UNARY(identifier, op) \
@@ -92,7 +98,7 @@ Error add(KernelContext& context, const Args& args, int factor) {
   if (is_whole(args.self)) {
     Typed typed(context, TypedOp::kAddMul);
     typed.tensor(args.self).tensor(args.other);
-    return typed.whole(factor * args.alpha.template scalar_to<int64_t>()).run(args.out);
+    return typed.whole(signed_by(factor, args.alpha)).run(args.out);
   }
   Chain chain(context);
   const int self = chain.input(args.self);
@@ -111,7 +117,7 @@ Error add_number(KernelContext& context, const Args& args, int factor) {
   if (is_whole(args.self)) {
     Typed typed(context, TypedOp::kAddMul);
     typed.tensor(args.self).whole(args.other.template scalar_to<int64_t>());
-    return typed.whole(factor * args.alpha.template scalar_to<int64_t>()).run(args.out);
+    return typed.whole(signed_by(factor, args.alpha)).run(args.out);
   }
   Chain chain(context);
   const double added = factor * args.alpha.template scalar_to<double>() * args.other.template scalar_to<double>();
@@ -157,7 +163,7 @@ Error mul_Scalar_out(KernelContext& context, const arguments::mul_Scalar_out& ar
 Error rsub_Scalar_out(KernelContext& context, const arguments::rsub_Scalar_out& args) {
   if (is_whole(args.self)) {
     Typed typed(context, TypedOp::kAddMul);
-    typed.whole(args.other.scalar_to<int64_t>()).tensor(args.self).whole(-args.alpha.scalar_to<int64_t>());
+    typed.whole(args.other.scalar_to<int64_t>()).tensor(args.self).whole(signed_by(-1, args.alpha));
     return typed.run(args.out);
   }
   Chain chain(context);

@@ -1,5 +1,6 @@
 // Elements and slabs picked by indices, which only the device sees: one that is out of range is an error of the next call
 // that waits for the stream.
+#include "backends/vulkan/faults.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/launch.h"
 #include "kernels/portable/index_arguments.h"
@@ -10,6 +11,7 @@ namespace {
 
 // Along each dimension of the result: strides of the index and of what is picked from.
 struct Picked {
+  PickOp op;
   const Tensor& self;
   const Tensor& index;
   int dim;  // of self
@@ -29,7 +31,7 @@ Error run(KernelContext& context, const Picked& picked, const Tensor& out) {
   for (int d = 0; d < out.rank(); ++d) ask.number(out.stride(d));
   for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_index[d]);
   for (int d = 0; d < out.rank(); ++d) ask.number(picked.of_self[d]);
-  ask.number(picked.from_end ? 1 : 0);
+  ask.number(picked.from_end ? 1 : 0).number(static_cast<int64_t>(picked.op));
   return ask.run(out.numel());
 }
 
@@ -40,10 +42,10 @@ enum class Indices {
 };
 
 // The dimension `dim` of `self` gives way to those of `index`.
-Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tensor& index, Indices indices,
+Error pick_slabs(KernelContext& context, PickOp op, const Tensor& self, int dim, const Tensor& index, Indices indices,
                  Tensor& out) {
   BERTH_RETURN_IF_ERROR(portable::check_index(context, index));
-  Picked picked = {self, index, dim};
+  Picked picked = {op, self, index, dim};
   picked.from_end = indices == Indices::kFromEnd;
   portable::Sizes sizes;
   bool fits = true;
@@ -73,7 +75,7 @@ Error pick_slabs(KernelContext& context, const Tensor& self, int dim, const Tens
 Error embedding_out(KernelContext& context, const arguments::embedding_out& args) {
   const Tensor& weight = args.weight;
   if (weight.rank() != 2) return context.fail(Error::kInvalidArgument, "embedding: weight must have two dimensions");
-  return pick_slabs(context, weight, 0, args.indices, Indices::kPlain, args.out);
+  return pick_slabs(context, PickOp::kEmbedding, weight, 0, args.indices, Indices::kPlain, args.out);
 }
 
 Error index_select_out(KernelContext& context, const arguments::index_select_out& args) {
@@ -84,7 +86,7 @@ Error index_select_out(KernelContext& context, const arguments::index_select_out
     return context.fail(Error::kInvalidArgument, "index_select: index has more than one dimension");
   }
   if (self.rank() == 0) return context.fail(Error::kInvalidArgument, "index_select: self has rank 0");
-  return pick_slabs(context, self, dim, args.index, Indices::kKeepDim, args.out);
+  return pick_slabs(context, PickOp::kIndexSelect, self, dim, args.index, Indices::kKeepDim, args.out);
 }
 
 // By one tensor of indices, which is what embeddings of exported models are.
@@ -102,7 +104,7 @@ Error index_Tensor_out(KernelContext& context, const arguments::index_Tensor_out
   if (count != 1 || position > args.self.rank()) {
     return context.fail(Error::kNotSupported, "vulkan devices take one tensor of indices");
   }
-  return pick_slabs(context, args.self, dim, *index, Indices::kFromEnd, args.out);
+  return pick_slabs(context, PickOp::kIndex, args.self, dim, *index, Indices::kFromEnd, args.out);
 }
 
 Error gather_out(KernelContext& context, const arguments::gather_out& args) {
@@ -112,7 +114,7 @@ Error gather_out(KernelContext& context, const arguments::gather_out& args) {
   BERTH_RETURN_IF_ERROR(portable::prepare_gather(context, args, &dim));
   if (args.out.numel() == 0) return Error::kOk;
   if (self.numel() == 0) return portable::index_out_of_range(context);
-  Picked picked = {self, index, dim};
+  Picked picked = {PickOp::kGather, self, index, dim};
   for (int d = 0; d < args.out.rank(); ++d) {
     picked.of_index[d] = index.stride(d);
     picked.of_self[d] = d == dim ? 0 : self.stride(d);

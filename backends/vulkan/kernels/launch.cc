@@ -135,6 +135,7 @@ Launch& Launch::faults() {
   binding.place = session_.stream->faults();
   binding.bytes = VulkanStream::kFaultBytes;
   binding.writes = true;
+  binding.in_any_order = true;  // who is first says what it has found
   step_.reports = true;
   step_.bindings.push_back(binding);
   step_.types.push_back(kF32);
