@@ -21,6 +21,7 @@ HugePageBuffer::~HugePageBuffer() { free(); }
 HugePageBuffer::HugePageBuffer(HugePageBuffer&& other) noexcept
     : memory_(std::exchange(other.memory_, nullptr)),
       mapped_(std::exchange(other.mapped_, 0)),
+      chunk_(std::move(other.chunk_)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)) {}
 
@@ -28,6 +29,7 @@ HugePageBuffer& HugePageBuffer::operator=(HugePageBuffer&& other) noexcept {
   HugePageBuffer gone(std::move(*this));
   memory_ = std::exchange(other.memory_, nullptr);
   mapped_ = std::exchange(other.mapped_, 0);
+  chunk_ = std::move(other.chunk_);
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   return *this;
@@ -62,6 +64,33 @@ bool HugePageBuffer::allocate(size_t size) {
   ::madvise(data_, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif
   return true;
+}
+
+bool HugePageBuffer::allocate(size_t size, HugePagePool& pool) {
+  if (size < HugePagePool::kLeast || size > HugePagePool::kChunk) return allocate(size);
+  data_ = pool.take(align_up(size, kAlignment));
+  if (data_ == nullptr) return false;
+  chunk_ = pool.chunk_;
+  size_ = size;
+  return true;
+}
+
+uint8_t* HugePagePool::take(size_t bytes) {
+  if (chunk_ == nullptr || kChunk - used_ < bytes) {
+    auto fresh = std::make_shared<HugePageBuffer>();
+    if (!fresh->allocate(kChunk)) return nullptr;
+    chunk_ = std::move(fresh);
+    used_ = 0;
+  }
+  used_ += bytes;
+  return chunk_->data() + used_ - bytes;
+}
+
+void HugePagePool::give_back(HugePageBuffer buffer) {
+  if (chunk_ == nullptr || buffer.data() == nullptr) return;
+  const auto begin = reinterpret_cast<uintptr_t>(buffer.data());
+  const auto end = reinterpret_cast<uintptr_t>(chunk_->data()) + used_;
+  if (begin + align_up(buffer.size(), kAlignment) == end && used_ != 0) used_ -= end - begin;
 }
 
 }  // namespace berth

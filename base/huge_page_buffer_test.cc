@@ -73,6 +73,53 @@ TEST(HugePageBuffer, HasOneOwnerAfterAMove) {
   }
 }
 
+TEST(HugePageBuffer, BuffersOfAPoolLieSideBySideAndOutliveIt) {
+  std::vector<HugePageBuffer> buffers;
+  uintptr_t where = 0;
+  {
+    HugePagePool pool;
+    uint8_t number = 0;
+    for (const size_t size : {size_t{0}, size_t{1000}, kMega, 3 * kMega + 1, 40 * kMega, 30 * kMega, 65 * kMega}) {
+      buffers.emplace_back();
+      ASSERT_TRUE(buffers.back().allocate(size, pool)) << size;
+      EXPECT_EQ(buffers.back().size(), size);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(buffers.back().data()) % 64, 0u) << size;
+      std::fill_n(buffers.back().data(), size, ++number);
+    }
+    EXPECT_EQ(buffers[3].data() - buffers[2].data(), static_cast<ptrdiff_t>(kMega));
+    EXPECT_EQ(buffers[4].data() - buffers[3].data(), static_cast<ptrdiff_t>(3 * kMega + 64));
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const uint8_t* const begin = buffers[i].data();
+    const uint8_t* const end = begin + buffers[i].size();
+    EXPECT_EQ(std::find_if(begin, end, [&](uint8_t byte) { return byte != i + 1; }), end) << i;
+  }
+  where = reinterpret_cast<uintptr_t>(buffers[4].data());
+  HugePageBuffer moved = std::move(buffers[4]);
+  buffers.clear();
+  EXPECT_NE(resident_pages(reinterpret_cast<const void*>(where), 40 * kMega), 0u);
+  EXPECT_EQ(moved.data()[40 * kMega - 1], 5);
+  moved = HugePageBuffer();
+  EXPECT_EQ(resident_pages(reinterpret_cast<const void*>(where), 40 * kMega), 0u);
+}
+
+TEST(HugePageBuffer, WhatIsGivenBackToAPoolIsTheNextBuffers) {
+  HugePagePool pool, other;
+  HugePageBuffer first, second, third, fourth;
+  ASSERT_TRUE(first.allocate(kMega, pool) && second.allocate(5 * kMega, pool));
+  const uint8_t* const begin = first.data();
+  const uint8_t* const end = second.data();
+  other.give_back(std::move(first));  // of another pool: nothing
+  pool.give_back(std::move(second));
+  ASSERT_TRUE(third.allocate(kMega, pool) && fourth.allocate(kMega + 7, pool));
+  EXPECT_EQ(third.data(), end);
+  pool.give_back(std::move(third));  // not the last one: nothing
+  HugePageBuffer fifth;
+  ASSERT_TRUE(fifth.allocate(kMega, pool));
+  EXPECT_EQ(fifth.data(), fourth.data() + kMega + 64);
+  EXPECT_LT(begin, end);
+}
+
 TEST(HugePageBuffer, AnImpossibleSizeGivesNothing) {
   HugePageBuffer buffer;
   EXPECT_FALSE(buffer.allocate(SIZE_MAX / 2 - 100));

@@ -20,6 +20,23 @@ TEST(ContentKey, EqualBytesHaveOneKeyHoweverTheyAreStored) {
   EXPECT_EQ(content_key(Blob::owned(bytes)), content_key(written));
 }
 
+// Two at a time are mixed, of any sizes, and each still alone.
+TEST(ContentKey, KeysOfSeveralAreThoseOfEach) {
+  const uint8_t element[] = {1, 2, 3};
+  std::vector<Blob> blobs = {Blob(), Blob::splat(element, 70000)};
+  for (const size_t size : {0, 1, 15, 16, 17, 31, 32, 33, 160, 100000, 100007, 100008, 48}) {
+    std::vector<uint8_t> bytes(size);
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(i * 37 + i / 251 + size);
+    blobs.push_back(Blob::owned(std::move(bytes)));
+  }
+  for (; !blobs.empty(); blobs.pop_back()) {
+    const std::vector<std::string> keys = content_keys(blobs);
+    ASSERT_EQ(keys.size(), blobs.size());
+    for (size_t i = 0; i < blobs.size(); ++i) EXPECT_EQ(keys[i], content_key(blobs[i])) << i << " of " << blobs.size();
+  }
+  EXPECT_TRUE(content_keys({}).empty());
+}
+
 TEST(ContentKey, DifferentSizesAndBytesHaveDifferentKeys) {
   std::set<std::string> keys;
   size_t blobs = 0;

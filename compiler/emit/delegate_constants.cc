@@ -15,8 +15,21 @@ constexpr uint32_t kAlignment = 64;
 
 // Other bytes never get the key of data that the module names.
 DelegateConstants::DelegateConstants(const ir::Module& module, ExternalConstants* external)
-    : module_(module), external_(external), keys_(module.constants.size()) {
+    : module_(module), external_(external), keys_(module.constants.size()), expected_(module.constants.size()) {
   for (const ir::NamedData& data : module.named_data) holders_.emplace(data.key, 0);
+}
+
+void DelegateConstants::expect(const IdVector<ir::ConstantId, ir::ConstantId>& constants) {
+  std::vector<ir::Blob> blobs;
+  std::vector<ir::ConstantId> fresh;
+  for (const ir::ConstantId id : constants) {
+    const bool known = !keys_[id].empty() || !expected_[id].empty();
+    if (known || (external_ != nullptr && external_->holds(id))) continue;
+    blobs.push_back(module_.constants[id].blob);
+    fresh.push_back(id);
+  }
+  std::vector<std::string> keys = content_keys(blobs);
+  for (size_t i = 0; i < fresh.size(); ++i) expected_[fresh[i]] = std::move(keys[i]);
 }
 
 std::string DelegateConstants::key(ir::ConstantId id, const format::TensorDesc& tensor) {
@@ -32,7 +45,7 @@ const std::string& DelegateConstants::key_of_blob(ir::ConstantId id) {
   if (number > blob_keys_.size()) {
     // Blobs that differ must not have one key, however unlikely that is.
     uint64_t salt = 0;
-    std::string fresh = content_key(blob);
+    std::string fresh = expected_[id].empty() ? content_key(blob) : expected_[id];
     while (!holders_.emplace(fresh, number).second) fresh = content_key(blob, ++salt);
     blob_keys_.push_back(std::move(fresh));
   }

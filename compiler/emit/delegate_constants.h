@@ -18,6 +18,9 @@ class DelegateConstants {
   /// `external` may be null: no constant lies in a data file. Both must outlive this.
   explicit DelegateConstants(const ir::Module& module, ExternalConstants* external = nullptr);
 
+  /// Finds the keys of these constants, for which key() will be asked, at once (content_keys()).
+  void expect(const IdVector<ir::ConstantId, ir::ConstantId>& constants);
+
   /// The key of constant `id` of the module, read as `tensor`: that of the data file that it lies in, or of the blob
   /// (content_key.h) that the program holds from now on.
   std::string key(ir::ConstantId id, const format::TensorDesc& tensor);
@@ -31,7 +34,8 @@ class DelegateConstants {
 
   const ir::Module& module_;
   ExternalConstants* const external_;
-  IdVector<ir::ConstantId, std::string> keys_;  // empty: not requested
+  IdVector<ir::ConstantId, std::string> keys_;      // empty: not requested
+  IdVector<ir::ConstantId, std::string> expected_;  // content keys; empty: not found yet
   DataPool blobs_;
   std::vector<std::string> blob_keys_;                 // of each blob
   std::unordered_map<std::string, uint32_t> holders_;  // key → number of its blob

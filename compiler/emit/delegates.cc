@@ -51,6 +51,7 @@ Expected<Nested> emit_nested(const memory::DelegatePlan& delegate, const EmitOpt
   method_options.external_key = [&](ir::ConstantId id, const format::TensorDesc& tensor) {
     return constants->key(delegate.region.constants[id], tensor);
   };
+  constants->expect(delegate.region.constants);
   Pools pools;
   BERTH_ASSIGN_OR_RETURN(EmittedMethod emitted, emit_method(module, method, plan, {}, method_options, &pools));
   format::ProgramDesc program;

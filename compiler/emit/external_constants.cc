@@ -24,12 +24,16 @@ bool is_whole(const ir::Constant& constant, const format::TensorDesc& tensor) {
 ExternalConstants::ExternalConstants(const ir::Module& module, ConstantFile file_of)
     : module_(module), file_of_(std::move(file_of)) {}
 
-std::string ExternalConstants::key(ir::ConstantId id, const format::TensorDesc& tensor) {
+std::string ExternalConstants::path_of(ir::ConstantId id) const {
   const ir::Constant& constant = module_.constants[id];
-  if (!file_of_ || constant.blob.size() == 0) return "";
+  return file_of_ && constant.blob.size() != 0 ? file_of_(constant) : "";
+}
+
+std::string ExternalConstants::key(ir::ConstantId id, const format::TensorDesc& tensor) {
   Entry entry;
-  entry.path = file_of_(constant);
+  entry.path = path_of(id);
   if (entry.path.empty()) return "";
+  const ir::Constant& constant = module_.constants[id];
   entry.blob = blobs_.add(constant.blob);
   entry.dtype = tensor.dtype;
   entry.sizes = tensor.sizes;

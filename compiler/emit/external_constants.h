@@ -29,6 +29,9 @@ class ExternalConstants {
   /// `file_of` may be null: nothing is external. The module must outlive this.
   ExternalConstants(const ir::Module& module, ConstantFile file_of);
 
+  /// Whether the data of constant `id` are in a file.
+  bool holds(ir::ConstantId id) const { return !path_of(id).empty(); }
+
   /// The key of constant `id` as the tensor `tensor`, whose data are in a file from now on; empty when they are in the
   /// program, as those of constants without bytes are.
   ///
@@ -52,6 +55,9 @@ class ExternalConstants {
              std::tie(other.path, other.blob, other.dtype, other.sizes, other.dim_order);
     }
   };
+
+  // Empty: in the program.
+  std::string path_of(ir::ConstantId id) const;
 
   const ir::Module& module_;
   ConstantFile file_of_;

@@ -33,12 +33,18 @@ using PackedNarrows = std::map<NarrowKey, NarrowConstants>;
 struct Made {
   Packed packed;
   PackedNarrows narrow;
+  HugePagePool pool;  // for what is packed
 };
 
 class Packer {
  public:
   Packer(ir::Module& module, ir::Method& method, const targets::Target& target, Made* made)
-      : module_(module), method_(method), target_(target), made_(made->packed), narrow_(made->narrow) {}
+      : module_(module),
+        method_(method),
+        target_(target),
+        made_(made->packed),
+        narrow_(made->narrow),
+        pool_(made->pool) {}
 
   bool pack(NodeId id) {
     const Node& node = method_.node(id);
@@ -47,6 +53,7 @@ class Packer {
     const ir::Constant* constant = dense_weight(module_, method_, node);
     if (constant == nullptr) return false;
     cpu::PackedWeight packed;
+    packed.pool = &pool_;
     std::vector<uint8_t> room;
     const bool done = pack_weight(node, *constant, constant->blob.bytes_or_copy(&room).data(), &packed);
     constant->blob.release();
@@ -72,6 +79,8 @@ class Packer {
       const ir::ConstantId constant_id =
           module_.add_constant(name, type, ir::Blob::owned_buffer(std::move(packed.bytes)));
       made = made_.emplace(key, constant_id).first;
+    } else {
+      pool_.give_back(std::move(packed.bytes));
     }
     method_.node(id).args[weight] = method_.constant_value(module_, made->second);
     method_.node(id).args[packing] = packed.text;
@@ -95,6 +104,7 @@ class Packer {
     weight.is_signed = constant->type.dtype == DType::kI8;
     weight.zero_point = !ir::is_none(node.args[linear::weight_zero_point]);
     cpu::PackedWeight packed;
+    packed.pool = &pool_;
     std::vector<uint8_t> room;
     const bool done = cpu::pack_quantized(weight, constant->blob.bytes_or_copy(&room).data(), target_.isa, &packed);
     constant->blob.release();
@@ -205,6 +215,7 @@ class Packer {
   const targets::Target& target_;
   Packed& made_;
   PackedNarrows& narrow_;
+  HugePagePool& pool_;
 };
 
 }  // namespace

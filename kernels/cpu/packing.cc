@@ -107,7 +107,7 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const void* weight, con
   if (engine == nullptr || static_cast<int64_t>(engine->weight_type()) != spec.weight_type) return false;
   const WeightLayout& layout = engine->weight();
   const size_t size = element_size(engine->weight_type());
-  packed->no_memory = !packed->bytes.allocate(layout.all_numel() * size);
+  packed->no_memory = !packed->allocate(layout.all_numel() * size);
   if (packed->no_memory) return false;
   pack(layout, weight, packed->bytes.data(), size);
   if (layout.derived_numel > 0) {

@@ -60,7 +60,11 @@ struct PackedNarrow {
 };
 
 struct PackedWeight {
-  HugePageBuffer bytes;    // of the weight's type
+  HugePagePool* pool = nullptr;  // the caller's, for `bytes`; null: they are alone
+  HugePageBuffer bytes;          // of the weight's type
+
+  bool allocate(size_t size) { return pool == nullptr ? bytes.allocate(size) : bytes.allocate(size, *pool); }
+
   std::string text;        // the argument `packing`
   bool no_memory = false;  // it stays dense for want of memory alone
 };

@@ -226,7 +226,7 @@ bool pack_quantized(const QuantizedToPack& weight, const uint8_t* dense, const s
   }
   const bool may_merge = weight.is_signed && !weight.zero_point;
   const QuantizedLayout layout = weight.conv ? conv_layout(sizes, weight.groups, may_merge) : linear_layout(sizes);
-  packed->no_memory = !packed->bytes.allocate(layout.bytes());
+  packed->no_memory = !packed->allocate(layout.bytes());
   if (packed->no_memory) return false;
   pack_into(layout, dense, weight.is_signed, strides, packed->bytes.data());
   packed->text = layout.text();
