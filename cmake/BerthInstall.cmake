@@ -4,6 +4,11 @@
 # Each of these libraries is one archive made of the objects of its rooms, so that a user links one thing. libberth.so
 # has the C API and all of it inside.
 
+if(BERTH_INSTRUCTION_SETS STREQUAL this)
+  install(CODE "message(FATAL_ERROR \"This build has kernels for the machine that it was made on alone: configure with \
+-DBERTH_INSTRUCTION_SETS=all before an install.\")")
+endif()
+
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -93,7 +93,7 @@ struct CompileOptions {
   std::string target = "portable";
   /// The instruction set that the `cpu` target packs weights for: "native" (this machine's), "generic" (none: dense
   /// weights), "avx2" or "avx512". Programs run on every machine; if its instruction set differs, weights are packed
-  /// again at load.
+  /// again at load. NotSupported where this build has no kernels for it (BERTH_INSTRUCTION_SETS).
   std::string cpu = "native";
   /// The element type in which the targets `cpu` and `vulkan` keep the constant weights of products and convolutions: "f32" (what the
   /// model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else stay f32

@@ -10,6 +10,7 @@
 #include "compiler/method_settings.h"
 #include "compiler/placement/device_io.h"
 #include "compiler/targets/target.h"
+#include "kernels/cpu/packing.h"
 
 namespace berth {
 namespace {
@@ -23,12 +24,16 @@ bool takes_berths_runtime(const ir::Module& module, const std::vector<targets::T
 }
 
 Status check_instruction_set(const std::string& name) {
-  std::string known;
-  for (const std::string& one : instruction_sets()) {
-    if (one == name) return Done{};
-    known += (known.empty() ? "" : ", ") + one;
+  const std::string place = "instruction set '" + name + "'";
+  const std::vector<std::string> known = instruction_sets();
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    std::string text;
+    for (const std::string& one : known) text += (text.empty() ? "" : ", ") + one;
+    return Failure{Error::kInvalidArgument, place, "expected one of " + text};
   }
-  return Failure{Error::kInvalidArgument, "instruction set '" + name + "'", "expected one of " + known};
+  if (cpu::has_kernels_for(name)) return Done{};
+  return Failure{Error::kNotSupported, place,
+                 "this build has kernels for the machine that it was made on alone; ./dev build makes the others"};
 }
 
 Expected<DType> weights_of(const std::string& precision) {

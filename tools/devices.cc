@@ -30,12 +30,14 @@ void add_devices(CLI::App& app, Session& session) {
     const unsigned threads = std::thread::hardware_concurrency();
     const size_t kernels = portable::kernels().size();
     const std::string onednn = describe_onednn();
+    const std::string sets = compiled_instruction_sets();
     Json list = {{{"name", "cpu"},
                   {"count", 1},
                   {"threads", threads},
                   {"targets", {"portable", "cpu"}},
                   {"kernels", kernels},
-                  {"onednn", onednn}}};
+                  {"onednn", onednn},
+                  {"instruction_sets", sets}}};
     for (const DeviceKind& kind : machine.kinds()) {
       const std::string name = to_string(kind.type);
       list.push_back({{"name", name}, {"count", kind.count}, {"note", kind.note}, {"targets", {name + ":N"}}});
@@ -48,8 +50,8 @@ void add_devices(CLI::App& app, Session& session) {
       fmt::print("{}\n", Json{{"devices", list}, {"operators", operators}}.text());
       return;
     }
-    fmt::print("cpu   {}; targets portable ({} kernels) and cpu; {}\n", counted(threads, "hardware thread"), kernels,
-               onednn);
+    fmt::print("cpu   {}; targets portable ({} kernels) and cpu; {}{}\n", counted(threads, "hardware thread"), kernels,
+               onednn, sets == "all" ? "" : "; built for machines with " + sets + " alone, slow elsewhere");
     for (const DeviceKind& kind : machine.kinds()) {
       fmt::print("{:<5} {}: {}; target {}:N\n", to_string(kind.type), counted(kind.count, "device"), kind.note,
                  to_string(kind.type));

@@ -1,6 +1,7 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/portable/instruction_sets.h"
 #include "kernels/portable/portable.h"
 #ifdef BERTH_ONEDNN
 #include "kernels/cpu/onednn.h"
@@ -28,5 +29,7 @@ std::string describe_onednn() {
   return "built without oneDNN";
 #endif
 }
+
+std::string compiled_instruction_sets() { return BERTH_KERNELS_FOR; }
 
 }  // namespace berth

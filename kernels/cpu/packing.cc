@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cpu/conv_engine.h"
+#include "kernels/portable/instruction_sets.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/simd_limit.h"
 #include "kernels/cpu/tiles_narrow.h"
@@ -120,6 +121,10 @@ bool pack_for(const Spec& spec, const DenseSizes& dense, const void* weight, con
 }
 
 }  // namespace
+
+bool has_kernels_for(const std::string& isa) {
+  return (isa != "avx2" || BERTH_WITH_AVX2 != 0) && (isa != "avx512" || BERTH_WITH_AVX512 != 0);
+}
 
 bool pack_conv(const ConvToPack& conv, const void* weight, const std::string& isa, PackedWeight* packed) {
   ConvSpec spec;

@@ -69,6 +69,10 @@ struct PackedWeight {
   bool no_memory = false;  // it stays dense for want of memory alone
 };
 
+/// Whether this build has kernels for the instruction set `isa`, one of those below: all but those that a build for one
+/// machine leaves out (BERTH_INSTRUCTION_SETS).
+bool has_kernels_for(const std::string& isa);
+
 /// Packs `weight` (dense, as aten::convolution has it) for the instruction set `isa`: "native", "avx2", "avx512" or
 /// "generic". False, and the weight stays dense, if no packing is known to be better, or this machine cannot compute it
 /// (it lacks the instruction set, or this process has used oneDNN with another one; it is then limited to `isa`). A

@@ -7,20 +7,23 @@
 #ifdef BERTH_HIGHWAY
 #include <hwy/highway.h>
 #endif
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX2
 #include <cpuid.h>
 #endif
 
 namespace berth::cpu {
 namespace {
 
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX2
 
 // The compiler does not know its name: bit 4 of eax, leaf 7, part 1.
 bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
 }
+
+#endif
+#if BERTH_QUANTIZED_AVX512
 
 bool has_avx512() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -34,10 +37,13 @@ bool has_avx512() {
 int all_quantized_functions(const QuantizedFunctions* (&functions)[kMostQuantizedFunctions]) {
   int count = 0;
   functions[count++] = &kQuantizedPlain;
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX2
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2")) functions[count++] = &kQuantizedAvx2;
   if (has_avx_vnni()) functions[count++] = &kQuantizedAvxVnni;
+#endif
+#if BERTH_QUANTIZED_AVX512
+  __builtin_cpu_init();
   if (has_avx512()) functions[count++] = &kQuantizedAvx512;
   const bool vnni = has_avx512() && __builtin_cpu_supports("avx512vnni");
   if (vnni) functions[count++] = &kQuantizedVnni;
@@ -59,11 +65,15 @@ std::atomic<const QuantizedFunctions*> chosen{nullptr};
 
 const QuantizedFunctions& quantized_functions() {
   if (const QuantizedFunctions* functions = chosen.load(std::memory_order_relaxed)) return *functions;
-#if defined(BERTH_HIGHWAY) && defined(BERTH_QUANTIZED_X86)
+#if defined(BERTH_HIGHWAY) && defined(__x86_64__)
   // Where there is one alone, the room is limited to it (simd_limit.h).
   const int64_t targets = hwy::SupportedTargets();
+#if BERTH_QUANTIZED_AVX512
   if (targets == HWY_AVX3) return kQuantizedAvx512;
+#endif
+#if BERTH_QUANTIZED_AVX2
   if (targets == HWY_AVX2) return kQuantizedAvx2;
+#endif
   if ((targets & (HWY_AVX3 | HWY_AVX2)) == 0) return kQuantizedPlain;
 #endif
   static const QuantizedFunctions& best = best_functions();

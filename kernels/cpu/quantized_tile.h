@@ -12,6 +12,7 @@
 #include "kernels/cpu/quantized_matrix.h"
 #include "kernels/cpu/quantized_quotient.h"
 #include "kernels/portable/fused_quantized.h"
+#include "kernels/portable/instruction_sets.h"
 
 namespace berth::cpu {
 
@@ -164,7 +165,8 @@ struct QuantizedFunctions {
 
 extern const QuantizedFunctions kQuantizedPlain;
 #if defined(__x86_64__)
-#define BERTH_QUANTIZED_X86 1
+#define BERTH_QUANTIZED_AVX2 BERTH_WITH_AVX2
+#define BERTH_QUANTIZED_AVX512 BERTH_WITH_AVX512
 // Behind a list of AVX-512's parts: GCC uses half a register unless it is told otherwise; clang does not know the word.
 #ifdef __clang__
 #define BERTH_WHOLE_REGISTERS ""

@@ -1,7 +1,7 @@
 // Tiles of AVX-512 without VNNI: products of 16 bits.
 #include "kernels/cpu/quantized_tile.h"
 
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX512
 #include <immintrin.h>
 
 namespace berth::cpu {

@@ -1,7 +1,7 @@
 // Tiles of AVX-VNNI: registers of 256 bits, on processors without AVX-512.
 #include "kernels/cpu/quantized_tile.h"
 
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX2
 #include <immintrin.h>
 
 namespace berth::cpu {

@@ -8,6 +8,11 @@
 #include <sstream>
 #include <string>
 
+#include "kernels/cpu/packing.h"
+#include "kernels/cpu/quantized_tile.h"
+#include "kernels/cpu/simd_limit.h"
+#include "kernels/portable/gemm_tile.h"
+
 namespace berth::cpu {
 namespace {
 
@@ -56,6 +61,26 @@ TEST(SimdTargets, CanBeLimitedAndRestored) {
   EXPECT_EQ(hwy::SupportedTargets(), int64_t{HWY_SCALAR});
   hwy::DisableTargets(0);
   EXPECT_EQ(hwy::SupportedTargets(), found);
+}
+
+// What a build leaves out (BERTH_INSTRUCTION_SETS) is nowhere: nothing is limited to it, and no table names it.
+TEST(SimdTargets, WhatABuildLeavesOutIsInNoTable) {
+  std::set<std::string> names;
+  const QuantizedFunctions* quantized[5];
+  for (int i = 0, count = all_quantized_functions(quantized); i < count; ++i) names.insert(quantized[i]->name);
+  const portable::TileSet* tiles[3];
+  for (int i = 0, count = portable::available_tile_sets(tiles); i < count; ++i) names.insert(tiles[i]->name);
+  EXPECT_EQ(names.count("plain"), 1u);
+  for (const char* isa : {"avx2", "avx512"}) {
+    const bool compiled = has_kernels_for(isa);
+    const int64_t target = isa == std::string("avx2") ? HWY_AVX2 : HWY_AVX3;
+    EXPECT_EQ((HWY_TARGETS & target) != 0, compiled && HWY_ARCH_X86) << isa;
+    const bool used = compiled && (hwy::SupportedTargets() & target) != 0;
+    EXPECT_EQ(names.count(isa) != 0, used) << isa;
+    EXPECT_EQ(limit_simd(isa), used) << isa;
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/portable/gemm.h"
+#include "kernels/portable/instruction_sets.h"
 
 namespace berth::portable {
 
@@ -76,7 +77,8 @@ int available_tile_sets(const TileSet* (&sets)[3]);
 
 extern const TileSet kPlainTiles;
 #if defined(__x86_64__) && !defined(BERTH_PLAIN)
-#define BERTH_X86_TILES 1
+#define BERTH_AVX2_TILES BERTH_WITH_AVX2
+#define BERTH_AVX512_TILES BERTH_WITH_AVX512
 extern const TileSet kAvx2Tiles;
 extern const TileSet kAvx512Tiles;
 #endif

@@ -1,7 +1,7 @@
 #include "kernels/portable/gemm_tile.h"
 #include "kernels/portable/gemm_walk.h"
 
-#ifdef BERTH_X86_TILES
+#if BERTH_AVX2_TILES
 namespace berth::portable {
 namespace {
 

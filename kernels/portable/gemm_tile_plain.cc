@@ -10,6 +10,10 @@ namespace {
 using Vector = float __attribute__((vector_size(16)));
 #include "kernels/portable/gemm_tile_body.h"
 
+#if BERTH_AVX2_TILES || BERTH_AVX512_TILES
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#endif
+
 }  // namespace
 
 const TileSet kPlainTiles = {
@@ -29,9 +33,11 @@ const TileSet kPlainTiles = {
 int available_tile_sets(const TileSet* (&sets)[3]) {
   int count = 0;
   sets[count++] = &kPlainTiles;
-#ifdef BERTH_X86_TILES
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets[count++] = &kAvx2Tiles;
-  if (count == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+#if BERTH_AVX2_TILES
+  if (has_avx2()) sets[count++] = &kAvx2Tiles;
+#endif
+#if BERTH_AVX512_TILES
+  if (has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
     sets[count++] = &kAvx512Tiles;
   }
 #endif
