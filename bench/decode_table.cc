@@ -3,8 +3,8 @@
 //     build/release/bench/decode_table MODEL.pte [THREADS [TOKENS [MEGABYTES]]]
 //     build/release/bench/decode_table --serve MODEL.pte THREADS MEGABYTES
 //
-// MEGABYTES (10^6) of weights are read for a token; by default the size of the file, which counts a table of embeddings
-// in full, of which a token reads one row.
+// MEGABYTES (10^6) of weights are read for a token; by default the size of the file, which counts a table of embeddings of
+// its own in full, of which a token reads one row.
 //
 // The program has a method "decode" or "forward" of a token [1, 1] and its position [1], i64, with its cache as state; and
 // it may have "prefill" of n tokens [1, n] and their positions [n]. In turns with the tokens, several loops read a buffer of

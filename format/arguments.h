@@ -290,6 +290,7 @@ namespace fused_gru_out { enum : size_t { gates, hidden, weight, bias, reset_fir
 namespace inverted_residual_out { enum : size_t { input, expand_weight, expand_bias, expand_activation, expand_alpha,
     expand_beta, expand_packing, weight, bias, stride, padding, dilation, activation, alpha, beta, packing,
     project_weight, project_bias, residual, project_activation, project_alpha, project_beta, project_packing }; }
+namespace weight_rows_out { enum : size_t { weight, indices, from_end, bits, form, packing }; }
 
 // clang-format on
 }  // namespace berth::arg

@@ -27,6 +27,7 @@
 #include "compiler/fuse/narrow_weights.h"
 #include "compiler/fuse/order_weights.h"
 #include "compiler/fuse/pack_weights.h"
+#include "compiler/fuse/share_tables.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
 #include "compiler/fuse/take_rows.h"
@@ -130,7 +131,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},
       // Behind all that changes an operator: how a weight is packed depends on all that it does.
       pass("pack_weights", pack_weights),
-      // Behind it: each convolution of a block keeps its weight as it has packed it. Dense weights go with what was fused.
+      // Behind it: a table is read out of a weight as it is packed.
+      pass("share_tables", share_tables),
+      // Behind pack_weights: each convolution of a block keeps its weight as it has packed it. Dense weights go with what
+      // was fused.
       pass("fuse_bottlenecks", fuse_bottlenecks),
       {"dce", passes::dce},
   };

@@ -27,6 +27,7 @@
 //     cut_rows                products that widen many rows, some rows at a time
 //     precision               weights in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
+//     share_tables            tables of embeddings that are packed weights as well
 //     fuse_bottlenecks        convolutions of single pixels and single channels, by rows
 //
 //     fuse_lstm_loops         a loop over the steps of an LSTM: with the next, fuse_recurrent_loops, the one pass

@@ -565,6 +565,41 @@ Expected<Types> infer_fused_narrow_linear(const ShapeQuery& query) {
   return args.one(DType::kF32, std::move(shape));
 }
 
+Expected<Types> infer_weight_rows(const ShapeQuery& query) {
+  namespace at = arg::weight_rows_out;
+  const ShapeArgs args(query);
+  const TensorType& weight = args.tensor(at::weight);
+  const TensorType& indices = args.tensor(at::indices);
+  if (indices.dtype != DType::kI64 && indices.dtype != DType::kI32) {
+    return args.fail(Error::kInvalidType, "expected indices of i64 or i32, found " + args.text(indices));
+  }
+  BERTH_ASSIGN_OR_RETURN(const int64_t bits, args.integer(at::bits));
+  const std::string& form = text_of(args, at::form);
+  const std::string& packing = text_of(args, at::packing);
+  const bool known = bits == 0 ? form.empty() : (bits == 4 || bits == 8) && (form == "i8" || form == "u8");
+  const bool pairs = bits == 4 && form == "pairs";
+  if (!known && !pairs) {
+    return args.fail("expected 0 bits, or 4 or 8 and a form of 'i8', 'u8' or 'pairs', found " + std::to_string(bits) +
+                     " and '" + form + "'");
+  }
+  Shape dense = weight.shape;
+  if (!packing.empty()) {
+    BERTH_TRY(args.expect_rank(weight, 1, 1, "a packed weight"));
+    BERTH_ASSIGN_OR_RETURN(dense, packed_shape(args, packing));
+  } else if (bits != 0) {
+    return args.fail("expected a packed weight for numbers of fewer bits than a byte has or as many");
+  }
+  if (dense.size() != 2) return args.fail("expected a weight of two dimensions, found " + args.text(dense));
+  Dim width = dense[0];
+  if (pairs && (!width.is_constant() || width.value % 2 != 0)) {
+    return args.fail("expected an even number of rows, of which two are a byte, found " + args.text(dense));
+  }
+  if (pairs) width = Dim(width.value / 2);
+  Shape shape = indices.shape;
+  shape.push_back(width);
+  return args.one(bits == 0 ? weight.dtype : form == "i8" ? DType::kI8 : DType::kU8, std::move(shape));
+}
+
 Expected<Types> infer_dynamic_quantize(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& input = args.tensor(0);

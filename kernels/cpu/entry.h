@@ -1,4 +1,4 @@
-// Entries of the table: name, signature and unplaced output come from the operator's row in format/operators.def.
+// Entries of the table: name, signature, unplaced output and picked argument come from the operator's row in format/operators.def.
 #pragma once
 
 #include <string_view>
@@ -15,18 +15,23 @@ struct Row {
   const char* name;
   const char* schema;
   int unplaced;
+  int picked;
 };
 
 #define PLACED -1
 #define UNPLACED(k) k
+#define WHOLE -1
+#define PICKED(i) i
 constexpr Row kRows[] = {
-#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, ...) \
-  {out[0] == '\0' ? name : name "." out, schema, unplaced},
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, layout, elements, reads, ...) \
+  {out[0] == '\0' ? name : name "." out, schema, unplaced, reads},
 #include "format/operators.def"
 #undef OP
 };
 #undef PLACED
 #undef UNPLACED
+#undef WHOLE
+#undef PICKED
 
 template <typename A>
 constexpr std::string_view operator_of(Error (*)(KernelContext&, const A&)) {
@@ -46,6 +51,7 @@ constexpr KernelEntry entry() {
     made.call = untyped<call>;
     if constexpr (!std::is_null_pointer_v<decltype(temp_bytes)>) made.temp_bytes = untyped<temp_bytes>;
     made.unplaced_output = row.unplaced;
+    made.picked_argument = row.picked;
     return made;
   }
   BERTH_CHECK(false);

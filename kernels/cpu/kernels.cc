@@ -4,6 +4,7 @@
 #include "kernels/cpu/entry.h"
 #include "kernels/cpu/inverted_residual.h"
 #include "kernels/cpu/quantized.h"
+#include "kernels/cpu/weight_rows.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/temp_bytes.h"
 #ifdef BERTH_HIGHWAY
@@ -37,6 +38,7 @@ KernelTable kernels() {
       prepared_entry<quantized_conv_out, quantized_conv_temp_bytes, quantized_conv_prepare>(quantized_release),
       prepared_entry<quantized_linear_out, quantized_linear_temp_bytes, quantized_linear_prepare>(quantized_release),
       prepared_entry<inverted_residual_out, inverted_residual_temp_bytes, inverted_residual_prepare>(inverted_residual_release),
+      prepared_entry<weight_rows_out, nullptr, weight_rows_prepare>(weight_rows_release),
 #ifdef BERTH_HIGHWAY
       entry<add_out>(),
       entry<div_out>(),

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/math.h"
+#include "kernels/cpu/packing_offset.h"
 
 namespace berth::cpu {
 namespace {
@@ -25,7 +26,7 @@ class Runs {
     longest_ = layout.blocks > 0 ? layout.block[layout.blocks - 1] : layout.size[along_];
     for (int d = 0; d < layout.dims; ++d) {
       const int64_t step = d == along_ ? longest_ : 1;
-      for (int64_t i = 0; i < layout.size[d]; i += step) tables_[d].push_back(offset(d, i));
+      for (int64_t i = 0; i < layout.size[d]; i += step) tables_[d].push_back(packing_offset(layout, d, i));
     }
   }
 
@@ -41,20 +42,6 @@ class Runs {
       if (layout_.stride[d] == 1 && layout_.size[d] > 1) return d;
     }
     return layout_.dims - 1;
-  }
-
-  // An element's offset is a sum of one number a dimension.
-  int64_t offset(int d, int64_t position) const {
-    int64_t result = 0;
-    int64_t inner = 1;
-    for (int b = layout_.blocks - 1; b >= 0; --b) {
-      if (layout_.block_dim[b] == d) {
-        result += position % layout_.block[b] * inner;
-        position /= layout_.block[b];
-      }
-      inner *= layout_.block[b];
-    }
-    return result + position * layout_.stride[d];
   }
 
   template <typename F>
@@ -88,6 +75,19 @@ int64_t WeightLayout::block_of(int d) const {
   int64_t result = 1;
   for (int b = 0; b < blocks; ++b) result *= block_dim[b] == d ? block[b] : 1;
   return result;
+}
+
+int64_t packing_offset(const WeightLayout& layout, int d, int64_t position) {
+  int64_t result = 0;
+  int64_t inner = 1;
+  for (int b = layout.blocks - 1; b >= 0; --b) {
+    if (layout.block_dim[b] == d) {
+      result += position % layout.block[b] * inner;
+      position /= layout.block[b];
+    }
+    inner *= layout.block[b];
+  }
+  return result + position * layout.stride[d];
 }
 
 int64_t WeightLayout::numel() const {

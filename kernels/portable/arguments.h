@@ -2380,5 +2380,17 @@ struct inverted_residual_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct weight_rows_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::weight_rows.out";
+  const Tensor& weight = next<const Tensor&>();
+  const Tensor& indices = next<const Tensor&>();
+  bool from_end = next<bool>();
+  int64_t bits = next<int64_t>();
+  StringRef form = next<StringRef>();
+  StringRef packing = next<StringRef>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

@@ -395,5 +395,34 @@ TEST(DynamicQuantize, RefusesWhatHasNoRange) {
   EXPECT_EQ(error(Array(DType::kF16, {3}), Array(DType::kU8, {3})), Error::kInvalidArgument);
 }
 
+TEST(WeightRows, AreColumnsOfTheWeight) {
+  const Array weight = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Array out = f32({1, 4, 2});
+  const auto rows = [&](const Array& at, bool from_end) {
+    return run_with(weight_rows_out, {weight, at, from_end, 0, "", "", out}, 1, 0).error;
+  };
+  ASSERT_EQ(rows(berth::testing::i64({1, 4}, {2, 0, 1, 2}), false), Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{3, 6, 1, 4, 2, 5, 3, 6}));
+  ASSERT_EQ(rows(berth::testing::i32({1, 4}, {-1, -3, 1, 2}), true), Error::kOk);
+  EXPECT_EQ(out.values(), (std::vector<double>{3, 6, 1, 4, 2, 5, 3, 6}));
+  EXPECT_EQ(rows(berth::testing::i64({1, 4}, {-1, 0, 0, 0}), false), Error::kInvalidArgument);
+  EXPECT_EQ(rows(berth::testing::i64({1, 4}, {3, 0, 0, 0}), true), Error::kInvalidArgument);
+  EXPECT_EQ(rows(berth::testing::i64({1, 4}, {-4, 0, 0, 0}), true), Error::kInvalidArgument);
+  EXPECT_EQ(rows(f32({1, 4}, {0, 0, 0, 0}), false), Error::kInvalidArgument);
+}
+
+TEST(WeightRows, PackedOnesAndOtherTypesAreRefused) {
+  const Array at = berth::testing::i64({1}, {0});
+  const auto error = [&](const Array& weight, int bits, const char* packing, const Array& out) {
+    return run_with(weight_rows_out, {weight, at, false, bits, bits == 0 ? "" : "i8", packing, out}, 1, 0).error;
+  };
+  const Array weight = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(error(weight, 0, "", f32({1, 2})), Error::kOk);
+  EXPECT_EQ(error(weight, 0, "panels 64 [2,3]", f32({1, 2})), Error::kNotSupported);
+  EXPECT_EQ(error(weight, 8, "", Array(DType::kI8, {1, 2})), Error::kNotSupported);
+  EXPECT_EQ(error(weight, 0, "", Array(DType::kF16, {1, 2})), Error::kInvalidArgument);
+  EXPECT_EQ(error(f32({6}), 0, "", f32({1, 2})), Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::portable

@@ -16,10 +16,9 @@
 namespace berth::testing {
 
 struct Compiled {
-  Compiled(const char* ir, const CompileOptions& options) {
-    auto module = ir::parse(ir);
-    EXPECT_TRUE(module.ok()) << module.error().text();
-    auto made = compile(std::move(*module), options);
+  Compiled(const char* ir, const CompileOptions& options) : Compiled(parsed(ir), options) {}
+  Compiled(ir::Module module, const CompileOptions& options) {
+    auto made = compile(std::move(module), options);
     EXPECT_TRUE(made.ok()) << made.error().text();
     bytes = std::move(*made);
     loader = std::make_unique<BufferLoader>(Span<const uint8_t>(bytes));
@@ -35,6 +34,12 @@ struct Compiled {
   }
 
   Method& method() const { return host->method(); }
+
+  static ir::Module parsed(const char* ir) {
+    auto module = ir::parse(ir);
+    EXPECT_TRUE(module.ok()) << module.error().text();
+    return std::move(*module);
+  }
 
   std::vector<uint8_t> bytes;
   CpuBackend backend;
