@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "runtime/method_meta.h"
@@ -12,5 +13,10 @@ namespace berth::tool {
 /// nothing else. Where no such sizes are found, the largest, which the method refuses with the relation. Inputs that are
 /// not tensors have none.
 std::vector<std::vector<int32_t>> largest_sizes(const MethodMeta& meta);
+
+/// The same with each open size at `place(its name, smallest, largest)`, rounded down to its steps. They may break
+/// relations, which the method says.
+std::vector<std::vector<int32_t>> sizes_at(const MethodMeta& meta,
+                                           const std::function<int64_t(const char*, int64_t, int64_t)>& place);
 
 }  // namespace berth::tool

@@ -69,6 +69,53 @@ bool add_to(Linear& sum, const Linear& other, int64_t times) {
   return true;
 }
 
+/// A sum that is to be 0 or more, and what says so.
+using Bound = std::pair<std::string, Linear>;
+
+// Divided by what all factors have in common.
+void reduce(Linear& sum) {
+  int64_t common = 0;
+  for (const auto& [symbol, factor] : sum.factors) common = std::gcd(common, factor);
+  if (common < 2) return;
+  for (auto& [symbol, factor] : sum.factors) factor /= common;
+  sum.number = static_cast<int64_t>(floor_of(sum.number, common));
+}
+
+// The place of a bound that cannot hold beside the others. One symbol after another is taken out (Fourier, Motzkin): each
+// sum that has it with a plus is added to each that has it with a minus. Nothing where that needs many sums.
+std::optional<std::string> contradiction(std::vector<Bound> bounds) {
+  constexpr size_t kMostSums = 500;
+  const auto factor_of = [](const Bound& bound, SymbolId symbol) {
+    const auto found = bound.second.factors.find(symbol);
+    return found == bound.second.factors.end() ? int64_t{0} : found->second;
+  };
+  while (!bounds.empty() && bounds.size() <= kMostSums) {
+    std::optional<SymbolId> symbol;
+    for (const Bound& bound : bounds) {
+      if (bound.second.factors.empty() && bound.second.number < 0) return bound.first;
+      if (!bound.second.factors.empty()) symbol = bound.second.factors.begin()->first;
+    }
+    if (!symbol) return {};
+    std::vector<Bound> rest;
+    for (const Bound& bound : bounds) {
+      const int64_t factor = factor_of(bound, *symbol);
+      if (factor == 0) rest.push_back(bound);
+      for (const Bound& other : bounds) {
+        const int64_t minus = factor_of(other, *symbol);
+        if (factor <= 0 || minus >= 0) continue;
+        const int64_t common = std::gcd(factor, minus);
+        Bound both = {std::max(&bound, &other)->first, {}};
+        const bool fits =
+            add_to(both.second, bound.second, -minus / common) && add_to(both.second, other.second, factor / common);
+        reduce(both.second);
+        if (fits) rest.push_back(std::move(both));
+      }
+    }
+    bounds = std::move(rest);
+  }
+  return {};
+}
+
 }  // namespace
 
 void NamedSizes::declare(const std::string& name) {
@@ -305,7 +352,7 @@ bool NamedSizes::narrow(const Linear& not_negative, bool* changed) {
 }
 
 Status NamedSizes::narrow_all() {
-  std::vector<std::pair<std::string, Linear>> bounds;  // sums that are not negative
+  std::vector<Bound> bounds;
   const auto add = [&](const std::string& place, const Linear& sum, int64_t sign) {
     Linear one;
     const auto is_size = [&](const auto& term) { return names_.count(term.first) != 0; };
@@ -342,7 +389,15 @@ Status NamedSizes::narrow_all() {
       if (!narrow(sum, &changed)) return impossible(place);
     }
   }
-  return Done{};
+  // Ranges that become smaller by little each time, as those of a > b beside b > a.
+  if (!changed) return Done{};
+  for (const auto& [symbol, name] : names_) {
+    const Range& range = ranges_[name];
+    bounds.push_back({"size " + name, {-range.least, {{symbol, 1}}}});
+    if (range.most < kMaxExtent) bounds.push_back({"size " + name, {range.most, {{symbol, -1}}}});
+  }
+  const std::optional<std::string> place = contradiction(std::move(bounds));
+  return place ? Status(impossible(*place)) : Status(Done{});
 }
 
 Status NamedSizes::make_symbols() {

@@ -169,6 +169,28 @@ TEST(NamedSizes, RangesAreAsNarrowAsRelationsMakeThem) {
   EXPECT_EQ(symbols.mod(sizes.find("W"), 64), Dim(0));
 }
 
+// Whether sizes of 1 to 100000 fulfil all of these.
+bool are_possible(const std::vector<std::string>& relations) {
+  ir::Symbols symbols;
+  NamedSizes sizes(symbols);
+  for (const char* name : {"H", "W", "T"}) {
+    sizes.declare(name);
+    sizes.bound(name, {1, 100000});
+  }
+  for (const std::string& relation : relations) EXPECT_TRUE(sizes.where(relation).ok()) << relation;
+  return sizes.solve().ok();
+}
+
+// Each round of narrowing takes little off their ranges.
+TEST(NamedSizes, RelationsThatExcludeEachOtherAreRefusedWhateverTheRanges) {
+  EXPECT_FALSE(are_possible({"H<W", "W<H"}));
+  EXPECT_FALSE(are_possible({"H<W", "W<T", "T<=H"}));
+  EXPECT_FALSE(are_possible({"2*H+1<=W", "W<=2*T", "T<=H"}));
+  EXPECT_FALSE(are_possible({"H<W", "3*W<=3*T", "T<H+1"}));
+  EXPECT_TRUE(are_possible({"H<W", "W<T", "T<=H+2"}));
+  EXPECT_TRUE(are_possible({"H<=W", "W<=T", "T<=H"}));
+}
+
 TEST(NamedSizes, SizesWithoutABoundAreNamed) {
   ir::Symbols symbols;
   NamedSizes sizes(symbols);
