@@ -1,7 +1,10 @@
 // Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is given
 // the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a
-// size that is a maximum or a minimum is reckoned as something else.
+// size that is a maximum or a minimum is reckoned as something else; memory that grows from call to call.
 #include <algorithm>
+#include <fstream>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -94,6 +97,50 @@ TEST(OpenSizes, SizesThatAreMaximaAndMinimaHaveTheirRoom) {
     EXPECT_EQ(loaded.method().planned_bytes(size_t{0}).value(), (n + std::max(n, 3) + std::min(n, 3)) * row);
     EXPECT_EQ(loaded.get(1), std::vector<float>(std::min(n, 3) * 64, -1)) << "n = " << n;
   }
+}
+
+// KiB; 0 where the system does not say.
+int64_t resident_kb() {
+  std::ifstream status("/proc/self/status");
+  int64_t kb = 0;
+  for (std::string word; status >> word;) {
+    if (word == "VmRSS:") status >> kb;
+  }
+  return kb;
+}
+
+TEST(OpenSizes, TenThousandRandomSizesLeaveMemoryAsItWas) {
+  Loaded loaded(R"(
+    symbol n in [1, 700]
+    symbol m in [1, 40]
+    const @w: f32[32,64] = splat<0.5>
+    method forward(%x: f32[m,n,32]) {
+      %w: f32[32,64] = const @w
+      %v: f32[(m * n),32] = aten::view_copy(%x, [(m * n), 32])
+      %a: f32[(m * n),64] = aten::mm(%v, %w)
+      %b: f32[m,n,64] = aten::view_copy(%a, [m, n, 64])
+      %c: f32[m,64,n] = aten::transpose_copy.int(%b, 1, 2)
+      %y: f32[m,64] = aten::mean.dim(%c, [2], false)
+      return %y
+    })");
+  constexpr unsigned kSeed = 10;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  constexpr int kCalls = 10000, kEarly = 2000;
+  int64_t before = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    // Mostly small ones, so that pages are given back and taken again; memory is looked at where all of it is in use.
+    const bool largest = i == kEarly || i == kCalls - 1;
+    const auto n = static_cast<int32_t>(largest ? 700 : 1 + random() % (random() % 50 == 0 ? 700 : 20));
+    const auto m = static_cast<int32_t>(largest ? 40 : 1 + random() % (random() % 50 == 0 ? 40 : 3));
+    ASSERT_EQ(loaded.set(0, {m, n, 32}, 1), Error::kOk) << loaded.said();
+    ASSERT_EQ(loaded.host->execute(), Error::kOk) << m << ", " << n << ": " << loaded.said();
+    ASSERT_EQ(loaded.get(0)[0], 16) << m << ", " << n;
+    if (i == kEarly) before = resident_kb();
+  }
+  EXPECT_LE(resident_kb(), before + 256);
+  ASSERT_EQ(loaded.set(0, {1, 1, 32}, 1), Error::kOk);
+  EXPECT_LE(loaded.method().planned_bytes(size_t{0}).value(), 4096u);
 }
 
 }  // namespace
