@@ -35,7 +35,7 @@ TEST(MatrixRows, EveryRowIsInATileAndNoTileIsBeyondItsLine) {
   }
 }
 
-#ifdef BERTH_QUANTIZED_X86
+#if BERTH_QUANTIZED_AVX512
 
 // A block of random bytes, and what its sums should be.
 class Block {

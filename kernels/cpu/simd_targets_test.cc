@@ -66,7 +66,7 @@ TEST(SimdTargets, CanBeLimitedAndRestored) {
 // What a build leaves out (BERTH_INSTRUCTION_SETS) is nowhere: nothing is limited to it, and no table names it.
 TEST(SimdTargets, WhatABuildLeavesOutIsInNoTable) {
   std::set<std::string> names;
-  const QuantizedFunctions* quantized[5];
+  const QuantizedFunctions* quantized[kMostQuantizedFunctions];
   for (int i = 0, count = all_quantized_functions(quantized); i < count; ++i) names.insert(quantized[i]->name);
   const portable::TileSet* tiles[3];
   for (int i = 0, count = portable::available_tile_sets(tiles); i < count; ++i) names.insert(tiles[i]->name);
