@@ -95,9 +95,10 @@ scheduling::TaskTime NodeTimes::copy(const ir::Method& method, const ir::Node& n
   const double out = from.is_cpu() ? 0 : placement::seconds_of(costs(from).from_device, bytes);
   const double in = to.is_cpu() ? 0 : placement::seconds_of(costs(to).to_device, bytes);
   if (from.is_cpu()) return {nanoseconds_of(in), worker_of(to), -1, true};
-  if (to.is_cpu()) return {nanoseconds_of(out), worker_of(from), -1, true};
-  const std::string& target = costs(to).target;
-  if (placement::copies_through_host(target.substr(0, target.find(':')))) {
+  const std::string& target = costs(to.is_cpu() ? from : to).target;
+  const std::string kind = target.substr(0, target.find(':'));
+  if (to.is_cpu()) return {nanoseconds_of(out), worker_of(from), -1, !placement::begins_copies_to_host(kind)};
+  if (placement::copies_through_host(kind)) {
     return {nanoseconds_of(out + in), worker_of(to), worker_of(from), true};
   }
   return {nanoseconds_of(std::max(out, in)), worker_of(to), worker_of(from)};

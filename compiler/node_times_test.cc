@@ -9,13 +9,9 @@
 namespace berth {
 namespace {
 
-scheduling::TaskTime copy_between(const std::string& kind) {
-  auto module = ir::parse(filled(R"(
-    method forward(%x: f32[1024]@$kind:0) {
-      %y: f32[1024]@$kind:1 = berth::_d2d_copy(%x)
-      return %y
-    })",
-                                 {{"kind", kind}}));
+// Of the first node.
+scheduling::TaskTime time_of(const std::string& text, const std::string& kind) {
+  auto module = ir::parse(filled(text, {{"kind", kind}}));
   EXPECT_TRUE(module.ok()) << module.error().text();
   if (!module.ok()) return {};
   const auto times = NodeTimes::make(*module, {}, {});
@@ -23,6 +19,29 @@ scheduling::TaskTime copy_between(const std::string& kind) {
   if (!times.ok()) return {};
   const ir::Method& method = module->methods[0];
   return (*times)(method, method.node(method.body.nodes[0]));
+}
+
+scheduling::TaskTime copy_between(const std::string& kind) {
+  return time_of(R"(
+    method forward(%x: f32[1024]@$kind:0) {
+      %y: f32[1024]@$kind:1 = berth::_d2d_copy(%x)
+      return %y
+    })",
+                 kind);
+}
+
+scheduling::TaskTime copy_to_host(const std::string& kind) {
+  return time_of(R"(
+    method forward(%x: f32[1024]@$kind:0) {
+      %y: f32[1024] = et_copy::_d2h_copy(%x)
+      return %y
+    })",
+                 kind);
+}
+
+TEST(NodeTimes, TheHostGoesOnWhereCopiesToItAreBegun) {
+  for (const char* kind : {"sim", "cuda"}) EXPECT_FALSE(copy_to_host(kind).host_waits) << kind;
+  EXPECT_TRUE(copy_to_host("vulkan").host_waits);
 }
 
 TEST(NodeTimes, TheHostWaitsForCopiesBetweenDevicesThatGoThroughItsMemoryAlone) {

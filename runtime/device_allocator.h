@@ -43,6 +43,23 @@ class DeviceAllocator {
                                     DeviceStream* stream = nullptr) = 0;
   virtual Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                                     DeviceStream* stream = nullptr) = 0;
+  /// Begins a copy in `stream` as copy_device_to_host(), which may not have arrived when the call returns. Its number among
+  /// the stream's, which rises: until finish_copy_to_host() for it or a later one, or synchronize() or destroy_stream(),
+  /// `target` must not be used. 0 where it is complete, as it is by default. What is added to the stream later may
+  /// overwrite `source`. Any number may be under way; Methods have sixteen at most.
+  virtual Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                              DeviceStream* stream) {
+    BERTH_RETURN_IF_ERROR(copy_device_to_host(target, source, bytes, index, stream));
+    return uint64_t{0};
+  }
+  /// Waits for the copy of this number, and those before it in the stream. Also errors of work in the stream that the
+  /// device has found by then. REQUIRES: begin_copy_to_host() gave the number for this stream.
+  virtual Error finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) {
+    static_cast<void>(number);
+    static_cast<void>(index);
+    static_cast<void>(stream);
+    return Error::kOk;
+  }
   /// Copies between two devices of this type, or within one; the ranges must not overlap. `stream` is the target's.
   virtual Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
                                       DeviceIndex source_index, size_t bytes, DeviceStream* stream = nullptr) = 0;
@@ -52,7 +69,7 @@ class DeviceAllocator {
   /// Whether its devices are GPUs: DeviceAllocatorRegistry::find_gpu().
   virtual bool is_gpu() const { return device_type() == DeviceType::kCuda; }
 
-  // A device without streams need not override the functions below.
+  // A device without streams need not override the functions below, nor those above that begin and finish a copy.
 
   /// A new stream of device `index`, or null, which means that all work is complete on return.
   virtual Result<DeviceStream*> create_stream(DeviceIndex index) {

@@ -296,6 +296,7 @@ Error Method::begin() {
   if (data_->has_rows) internal::forget_rows(*data_);
   // Of a run that reset_execution() ended, where that failed.
   BERTH_RETURN_IF_ERROR(data_->pending.settle());
+  BERTH_RETURN_IF_ERROR(data_->arrivals.settle());
   data_->running = true;
   for (size_t i = 0; i < data_->counts.inputs; ++i) data_->inputs[i].fresh = false;
   return Error::kOk;
@@ -318,7 +319,7 @@ Error Method::finish(Error error) {
   data_->position = 0;
   if (error == Error::kEndOfMethod) static_cast<void>(take_explanation());  // else it is that error's
   const Error late = internal::synchronize(*data_);
-  data_->pending.clear();
+  data_->clear_copies();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
   char place[96];
@@ -348,7 +349,7 @@ void Method::set_observer(InstructionObserver* observer) { data_->observer = obs
 void Method::reset_execution() {
   // What the caller writes now, such as a state, must not be read by work of the run that ends, nor may a fault of that
   // work be the next run's. Where it cannot be waited for, begin() tries again.
-  if (data_->running && internal::synchronize(*data_) == Error::kOk) data_->pending.clear();
+  if (data_->running && internal::synchronize(*data_) == Error::kOk) data_->clear_copies();
   data_->running = false;
   data_->position = 0;
 }

@@ -6,6 +6,7 @@
 
 #include "format/program_view.h"
 #include "format/report.h"
+#include "runtime/arrivals.h"
 #include "runtime/backend.h"
 #include "runtime/device_map.h"
 #include "runtime/kernel.h"
@@ -65,7 +66,8 @@ struct Instruction {
     Delegate* delegate;
   };
   EValue** args;
-  /// Of a kernel: the state that its `prepare` made; of a copy between devices, MethodData::pending.
+  /// Of a kernel: the state that its `prepare` made; of a copy between devices, MethodData::pending, and of one to the
+  /// host, MethodData::arrivals.
   void* state;
   uint32_t count;
   Kind kind;
@@ -187,6 +189,7 @@ struct MethodData {
   MemoryZeroer zero = {nullptr, nullptr};  // during the load
   InstructionObserver* observer = nullptr;
   PendingReads pending;
+  Arrivals arrivals;
   ProgramBlobs blobs{nullptr};
   DeviceMap device_map;
 
@@ -201,6 +204,13 @@ struct MethodData {
 
   uint8_t& flags_of(const Tensor& tensor) { return tensor_flags[&tensor - tensors]; }
   bool is_read_only(const void* address) const;
+  /// All streams were waited for.
+  void clear_copies() {
+    pending.clear();
+    arrivals.clear();
+  }
+  /// Whether it is one of these, which a kernel does not release.
+  bool owns(const void* state) const { return state == &pending || state == &arrivals; }
   DeviceTable device_table() const { return DeviceTable({devices, counts.devices}); }
 };
 
@@ -267,8 +277,11 @@ Error check_delegate_call(MethodData& data, size_t index, When when, format::Rep
 /// Rows of the last run may be in memory that the caller has freed since: none is written before it is found again.
 void forget_rows(MethodData& data);
 
-/// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them.
-Error settle_before(MethodData& data, const Instruction& instruction);
+constexpr const char* kLateCopy = "a copy to the host, or the device's work before it, failed";
+
+/// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them, and the host for
+/// copies to what it uses. Where that fails, `*what` says what.
+Error settle_before(MethodData& data, const Instruction& instruction, const char** what);
 
 /// Whether `entry` is one of prim_kernels(), which are called without the repeated result.
 bool is_prim(const KernelEntry* entry);

@@ -124,7 +124,7 @@ Error synchronize(MethodData& data) {
 void release(MethodData& data) {
   for (size_t i = data.resolved; i-- > 0;) {
     const Instruction& instruction = data.instructions[i];
-    if (instruction.state == nullptr || instruction.state == &data.pending) continue;
+    if (instruction.state == nullptr || data.owns(instruction.state)) continue;
     instruction.kernel->release(instruction.state);
   }
   for (size_t i = 0; i < data.counts.delegates; ++i) {

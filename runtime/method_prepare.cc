@@ -17,6 +17,11 @@ bool copies_between_devices(const KernelEntry& kernel) {
   return kernel.takes_devices && kernel.prepare == nullptr && std::strcmp(kernel.name, "berth::_d2d_copy.out") == 0;
 }
 
+// What it writes may arrive after it has returned.
+bool copies_to_host(const KernelEntry& kernel) {
+  return kernel.takes_devices && kernel.prepare == nullptr && std::strcmp(kernel.name, "et_copy::_d2h_copy.out") == 0;
+}
+
 bool is_volatile(const MethodData& data, const EValue* value) {
   return (data.value_flags[value - data.values] & kVolatileValue) != 0;
 }
@@ -38,6 +43,7 @@ Error MethodLoader::prepare_kernels(MethodData& data, MemoryVisitor read) {
     Instruction& instruction = data.instructions[i];
     if (!is_call(instruction)) continue;
     if (copies_between_devices(*instruction.kernel)) instruction.state = &data.pending;
+    if (copies_to_host(*instruction.kernel)) instruction.state = &data.arrivals;
     // Before the kernel reads them: it may repack them and then release their pages.
     visit_constants(data, instruction, read);
     if (instruction.kernel->prepare == nullptr) continue;

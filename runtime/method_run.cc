@@ -150,9 +150,10 @@ Error run(MethodData& data, uint64_t limit) {
     if (data.executed >= kInstructionBudget) return over_budget(data);
     ++data.executed;
     const Instruction& instruction = data.instructions[data.position];
-    if (__builtin_expect(!data.pending.empty(), 0)) {
-      const Error error = settle_before(data, instruction);
-      if (error != Error::kOk) return fail_here(data, error, "one device's stream cannot wait for another's");
+    if (__builtin_expect(!data.pending.empty() || !data.arrivals.empty(), 0)) {
+      const char* what = "";
+      const Error error = settle_before(data, instruction, &what);
+      if (error != Error::kOk) return fail_here(data, error, what);
     }
     switch (instruction.kind) {
       case Instruction::Kind::kJumpFalse: BERTH_RETURN_IF_ERROR(jump(data, instruction)); continue;
@@ -163,7 +164,9 @@ Error run(MethodData& data, uint64_t limit) {
     }
     ++data.position;
   }
-  return Error::kOk;
+  // Between steps the caller may look at values.
+  const Error late = data.arrivals.settle();
+  return late == Error::kOk ? late : fail_here(data, late, kLateCopy);
 }
 
 }  // namespace berth::internal

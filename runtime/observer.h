@@ -32,6 +32,9 @@ class InstructionObserver {
   virtual Error before(const InstructionEvent& event) = 0;
   /// `result` is the instruction's result.
   virtual void after(const InstructionEvent& event, Error result) = 0;
+  /// Whether after() may look at what the instruction made: copies to the host are then complete when it is called, and
+  /// the host waits for each of them.
+  virtual bool sees_values() const { return true; }
 };
 
 }  // namespace berth

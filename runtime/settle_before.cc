@@ -1,22 +1,35 @@
-// What an instruction writes on devices, while copies between them may still read there (pending_reads.h).
+// What an instruction writes on devices, while copies between them may still read there (pending_reads.h), and what it
+// uses on the host, while copies from devices may not have arrived (arrivals.h).
 
 #include "runtime/method_data.h"
 
 namespace berth::internal {
 namespace {
 
-Error before_write(MethodData& data, const EValue& value) {
-  if (value.is_tensor()) {
-    const Tensor& tensor = value.tensor();
-    if (tensor.device().is_cpu() || tensor.raw() == nullptr) return Error::kOk;
-    const size_t bytes = tensor.capacity() * element_size(tensor.dtype());
-    return data.pending.before_write(tensor.device(), tensor.raw(), bytes);
-  }
+// Calls `visit(tensor)` for each tensor with memory of a value.
+template <typename Visit>
+Error for_each_tensor(const EValue& value, const Visit& visit) {
+  if (value.is_tensor()) return value.tensor().raw() == nullptr ? Error::kOk : visit(value.tensor());
   if (value.tag() != Tag::kTensorList) return Error::kOk;
   for (const EValue* item : value.items()) {
-    if (item->is_tensor()) BERTH_RETURN_IF_ERROR(before_write(data, *item));
+    if (item->is_tensor()) BERTH_RETURN_IF_ERROR(for_each_tensor(*item, visit));
   }
   return Error::kOk;
+}
+
+size_t bytes_of(const Tensor& tensor) { return tensor.capacity() * element_size(tensor.dtype()); }
+
+Error before_write(MethodData& data, const EValue& value) {
+  return for_each_tensor(value, [&](const Tensor& tensor) {
+    if (tensor.device().is_cpu()) return Error::kOk;
+    return data.pending.before_write(tensor.device(), tensor.raw(), bytes_of(tensor));
+  });
+}
+
+Error before_use(MethodData& data, const EValue& value) {
+  return for_each_tensor(value, [&](const Tensor& tensor) {
+    return tensor.device().is_cpu() ? data.arrivals.before_use(tensor.raw(), bytes_of(tensor)) : Error::kOk;
+  });
 }
 
 // What is said to be only read; all else may be written.
@@ -29,9 +42,7 @@ bool reads_only(const Instruction& instruction, const Signature& signature, size
   return index < parameters.size() && !parameters[index].written && !parameters[index].output;
 }
 
-}  // namespace
-
-Error settle_before(MethodData& data, const Instruction& instruction) {
+Error settle_reads(MethodData& data, const Instruction& instruction) {
   Signature signature;
   switch (instruction.kind) {
     case Instruction::Kind::kKernel:
@@ -48,6 +59,29 @@ Error settle_before(MethodData& data, const Instruction& instruction) {
     if (!reads_only(instruction, signature, i)) BERTH_RETURN_IF_ERROR(before_write(data, *instruction.args[i]));
   }
   return Error::kOk;
+}
+
+// What it writes counts too: those bytes may be a copy's that nothing read.
+Error settle_arrivals(MethodData& data, const Instruction& instruction) {
+  switch (instruction.kind) {
+    case Instruction::Kind::kJumpFalse: return before_use(data, *instruction.args[0]);
+    case Instruction::Kind::kMove:
+    case Instruction::Kind::kFree: return Error::kOk;
+    case Instruction::Kind::kKernel:
+    case Instruction::Kind::kCheckedKernel:
+    case Instruction::Kind::kDelegate: break;
+  }
+  for (size_t i = 0; i < instruction.count; ++i) BERTH_RETURN_IF_ERROR(before_use(data, *instruction.args[i]));
+  return Error::kOk;
+}
+
+}  // namespace
+
+Error settle_before(MethodData& data, const Instruction& instruction, const char** what) {
+  *what = "one device's stream cannot wait for another's";
+  if (!data.pending.empty()) BERTH_RETURN_IF_ERROR(settle_reads(data, instruction));
+  *what = kLateCopy;
+  return data.arrivals.empty() ? Error::kOk : settle_arrivals(data, instruction);
 }
 
 }  // namespace berth::internal

@@ -35,6 +35,15 @@ class CountingAllocator final : public DeviceAllocator {
                             DeviceStream* stream) override {
     return counted(bytes, device_->copy_device_to_host(target, source, bytes, index, stream));
   }
+  Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                      DeviceStream* stream) override {
+    Result<uint64_t> begun = device_->begin_copy_to_host(target, source, bytes, index, stream);
+    static_cast<void>(counted(bytes, begun.ok() ? Error::kOk : begun.error()));
+    return begun;
+  }
+  Error finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) override {
+    return device_->finish_copy_to_host(number, index, stream);
+  }
   Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source, DeviceIndex source_index,
                               size_t bytes, DeviceStream* stream) override {
     return counted(bytes, device_->copy_device_to_device(target, target_index, source, source_index, bytes, stream));

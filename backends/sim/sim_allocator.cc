@@ -2,6 +2,7 @@
 
 #include "backends/sim/sim_allocator.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/log.h"
@@ -71,13 +72,14 @@ Error SimAllocator::use(void* address, size_t bytes, DeviceIndex index, const De
   return *alias == nullptr ? Error::kInvalidArgument : order(stream, address, bytes, writes);
 }
 
-void SimAllocator::take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes) {
-  if (!options_.times.has_value()) return;
+double SimAllocator::take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes,
+                               bool begun) {
+  if (!options_.times.has_value()) return 0;
   const SimTimes& times = *options_.times;
   const SimCopyTime& copy = kind == SimWorkKind::kToDevice     ? times.to_device
                             : kind == SimWorkKind::kFromDevice ? times.from_device
                                                                : times.between;
-  clock_.work(worker(stream), kind, index, bytes, copy.of(bytes));
+  return clock_.work(worker(stream), kind, index, bytes, copy.of(bytes), begun);
 }
 
 double SimAllocator::delegate_seconds(const DelegateSource& source) const {
@@ -129,19 +131,68 @@ Error SimAllocator::copy_host_to_device(void* target, const void* source, size_t
 Error SimAllocator::copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                                         DeviceStream* stream) {
   const std::lock_guard lock(mutex_);
-  BERTH_RETURN_IF_ERROR(begin_copy(index, stream));
+  const uint8_t* from = nullptr;
+  BERTH_RETURN_IF_ERROR(read_for_host(target, source, bytes, index, stream, &from));
   if (bytes == 0) return Error::kOk;
-  const uint8_t* from = find(source, bytes, index);
-  if (from == nullptr) return bad_copy("the device", bytes, source, index);
-  if (target == nullptr || is_visible(target, bytes)) return bad_copy("the host", bytes, target, index);
-  BERTH_RETURN_IF_ERROR(order(stream, source, bytes, false));
   order_.synchronize(worker(stream));
+  arrive(worker(stream), UINT64_MAX);
   std::memcpy(target, from, bytes);
   take_time(stream, SimWorkKind::kFromDevice, index, bytes);
+  count_to_host(index, bytes);
+  return Error::kOk;
+}
+
+Error SimAllocator::read_for_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                  const DeviceStream* stream, const uint8_t** from) {
+  BERTH_RETURN_IF_ERROR(begin_copy(index, stream));
+  if (bytes == 0) return Error::kOk;
+  *from = find(source, bytes, index);
+  if (*from == nullptr) return bad_copy("the device", bytes, source, index);
+  if (target == nullptr || is_visible(target, bytes)) return bad_copy("the host", bytes, target, index);
+  return order(stream, source, bytes, false);
+}
+
+void SimAllocator::count_to_host(DeviceIndex index, size_t bytes) {
   SimCounts& counts = memories_[index].counts;
   ++counts.device_to_host.count;
   counts.device_to_host.bytes += bytes;
-  return Error::kOk;
+}
+
+// Late as it may be, and nothing is there before.
+Result<uint64_t> SimAllocator::begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                                  DeviceStream* stream) {
+  if (stream == nullptr || !options_.late_copies) {
+    return DeviceAllocator::begin_copy_to_host(target, source, bytes, index, stream);
+  }
+  const std::lock_guard lock(mutex_);
+  const uint8_t* from = nullptr;
+  BERTH_RETURN_IF_ERROR(read_for_host(target, source, bytes, index, stream, &from));
+  if (bytes == 0) return uint64_t{0};
+  const double end = take_time(stream, SimWorkKind::kFromDevice, index, bytes, true);
+  arrivals_.push_back({++copies_begun_, target, {from, from + bytes}, order_.point(worker(stream)), end});
+  std::memset(target, 0xff, bytes);
+  count_to_host(index, bytes);
+  return copies_begun_;
+}
+
+Error SimAllocator::finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) {
+  const std::lock_guard lock(mutex_);
+  const Error failed = count(SimCall::kFinishCopy);
+  BERTH_RETURN_IF_ERROR(check_stream(stream, index));
+  arrive(worker(stream), number);
+  return failed;
+}
+
+// Copies of a stream up to the last number.
+void SimAllocator::arrive(StreamOrder::Worker stream, uint64_t last) {
+  const auto arrives = [&](const Arrival& copy) { return copy.point.stream == stream && copy.number <= last; };
+  for (const Arrival& copy : arrivals_) {
+    if (!arrives(copy)) continue;
+    order_.reach(copy.point);
+    clock_.reach(copy.end);
+    std::memcpy(copy.target, copy.bytes.data(), copy.bytes.size());
+  }
+  arrivals_.erase(std::remove_if(arrivals_.begin(), arrivals_.end(), arrives), arrivals_.end());
 }
 
 Error SimAllocator::copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
@@ -179,6 +230,7 @@ void SimAllocator::destroy_stream(DeviceStream* stream, DeviceIndex index) {
   const std::lock_guard lock(mutex_);
   for (auto known = streams_.begin(); known != streams_.end(); ++known) {
     if (reinterpret_cast<DeviceStream*>(known->get()) != stream || (*known)->index != index) continue;
+    arrive((*known)->worker, UINT64_MAX);
     order_.remove_stream((*known)->worker);
     clock_.remove((*known)->worker);
     streams_.erase(known);
@@ -193,6 +245,7 @@ Error SimAllocator::synchronize(DeviceStream* stream, DeviceIndex index) {
   const Error failed = count(SimCall::kSynchronize);
   BERTH_RETURN_IF_ERROR(check_stream(stream, index));
   // The work is over even if there is an error.
+  arrive(worker(stream), UINT64_MAX);
   order_.synchronize(worker(stream));
   clock_.synchronize(worker(stream));
   BERTH_RETURN_IF_ERROR(failed);

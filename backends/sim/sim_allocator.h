@@ -10,7 +10,8 @@
 // checked to be inside an allocation; any call can be made to fail. AddressSanitizer also detects kernels that access
 // memory outside of an allocation or after it was freed.
 //
-// Streams of this device run their work immediately. Misuse of streams is detected nevertheless: a stream of another
+// Streams of this device run their work immediately, but for copies to the host that are begun (begin_copy_to_host): those
+// arrive when they are waited for, and bytes of 0xff stand in their place until then. Misuse of streams is detected nevertheless: a stream of another
 // device, a destroyed stream, and work that would race if streams ran concurrently (stream_order.h).
 #pragma once
 
@@ -30,8 +31,8 @@
 namespace berth {
 
 /// The calls that are counted and can be made to fail.
-enum class SimCall : uint8_t { kAllocate, kCopy, kCreateStream, kRecord, kWait, kSynchronize };
-constexpr size_t kSimCalls = 6;
+enum class SimCall : uint8_t { kAllocate, kCopy, kCreateStream, kRecord, kWait, kSynchronize, kFinishCopy };
+constexpr size_t kSimCalls = 7;
 
 struct SimOptions {
   /// 1 to 127.
@@ -42,6 +43,8 @@ struct SimOptions {
   bool streams = true;
   /// What work takes (sim_clock.h); nothing: no time is kept.
   std::optional<SimTimes> times = std::nullopt;
+  /// If false, a copy to the host that is begun is complete.
+  bool late_copies = true;
 };
 
 /// Counts since the beginning or reset_counts(). Copies of 0 bytes and failed copies do not count.
@@ -82,6 +85,9 @@ class SimAllocator final : public DeviceAllocator {
                             DeviceStream* stream) override;
   Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                             DeviceStream* stream) override;
+  Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                      DeviceStream* stream) override;
+  Error finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) override;
   Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source, DeviceIndex source_index,
                               size_t bytes, DeviceStream* stream) override;
 
@@ -136,6 +142,14 @@ class SimAllocator final : public DeviceAllocator {
     DeviceIndex index;
     StreamOrder::Worker worker;
   };
+  // A copy to the host that was begun.
+  struct Arrival {
+    uint64_t number;
+    void* target;
+    std::vector<uint8_t> bytes;
+    StreamOrder::Point point;
+    double end;
+  };
   // The memory of one device, mapped when it is first wanted.
   struct Memory {
     int file = -1;
@@ -163,13 +177,19 @@ class SimAllocator final : public DeviceAllocator {
   Error check_stream(const DeviceStream* stream, DeviceIndex index) const;
   Error begin_copy(DeviceIndex index, const DeviceStream* stream);
   static StreamOrder::Worker worker(const DeviceStream* stream);
-  void take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes);
+  double take_time(const DeviceStream* stream, SimWorkKind kind, DeviceIndex index, size_t bytes, bool begun = false);
   Error order(const DeviceStream* stream, const void* address, size_t bytes, bool writes);
+  Error read_for_host(void* target, const void* source, size_t bytes, DeviceIndex index, const DeviceStream* stream,
+                      const uint8_t** from);
+  void count_to_host(DeviceIndex index, size_t bytes);
+  void arrive(StreamOrder::Worker stream, uint64_t last);
 
   const SimOptions options_;
   mutable std::mutex mutex_;
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<Arrival> arrivals_;  // in their order
+  uint64_t copies_begun_ = 0;
   StreamOrder order_;
   SimClock clock_;
   EnumArray<SimCall, Calls, kSimCalls> calls_;

@@ -4,14 +4,17 @@
 
 namespace berth {
 
-void SimClock::work(Worker worker, SimWorkKind kind, DeviceIndex index, size_t bytes, double seconds) {
+double SimClock::work(Worker worker, SimWorkKind kind, DeviceIndex index, size_t bytes, double seconds, bool begun) {
   const double begin = worker == kHost ? host_ : std::max(host_, free_[worker]);
   const double end = begin + seconds;
   if (worker != kHost) free_[worker] = end;
   const bool host_waits = worker == kHost || kind == SimWorkKind::kToDevice || kind == SimWorkKind::kFromDevice;
-  if (host_waits) host_ = end;
+  if (host_waits && (worker == kHost || !begun)) host_ = end;
   log_.push_back({kind, index, bytes, begin, end});
+  return end;
 }
+
+void SimClock::reach(double seconds) { host_ = std::max(host_, seconds); }
 
 void SimClock::wait(Worker stream, Worker other) {
   const auto mark = marks_.find(other);

@@ -3,8 +3,8 @@
 // same figures.
 //
 // A stream does its work in order; work begins when the host has come to it, and no earlier than what its stream was told
-// to wait for. The host goes on at once, but for copies from and to its memory, whose end it waits for, and for work
-// without a stream.
+// to wait for. The host goes on at once, but for copies from and to its memory, whose end it waits for, unless they were
+// begun and are to be finished later, and for work without a stream.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,10 @@ class SimClock {
   using Worker = uint32_t;
   static constexpr Worker kHost = 0;
 
-  void work(Worker worker, SimWorkKind kind, DeviceIndex index, size_t bytes, double seconds);
+  /// Returns when it ends. `begun`: the host does not wait for a copy to its memory.
+  double work(Worker worker, SimWorkKind kind, DeviceIndex index, size_t bytes, double seconds, bool begun = false);
+  /// The host waits until then.
+  void reach(double seconds);
   void record(Worker stream) { marks_[stream] = free_[stream]; }
   void wait(Worker stream, Worker other);
   /// The host waits.

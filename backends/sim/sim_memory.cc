@@ -58,7 +58,8 @@ uint8_t* map_aligned(int file, uint64_t bytes, int protection) {
 
 SimAllocator::SimAllocator(const SimOptions& options)
     : options_({std::clamp(options.device_count, 1, 127),
-                round_up(std::max<uint64_t>(options.bytes_per_device, 1), kPage), options.streams, options.times}),
+                round_up(std::max<uint64_t>(options.bytes_per_device, 1), kPage), options.streams, options.times,
+                options.late_copies}),
       memories_(options_.device_count) {}
 
 SimAllocator::~SimAllocator() {

@@ -61,12 +61,19 @@ void StreamOrder::wait(Worker stream, Worker other) {
   merge(mark, &streams_[stream].seen);
 }
 
-void StreamOrder::synchronize(Worker stream) {
-  if (stream == kHost) return;
-  const Stream& done = streams_[stream];
-  merge(done.seen, &host_);
-  uint64_t& known = host_[stream];
-  known = std::max(known, done.work);
+void StreamOrder::synchronize(Worker stream) { reach(point(stream)); }
+
+StreamOrder::Point StreamOrder::point(Worker stream) const {
+  const auto known = streams_.find(stream);
+  if (stream == kHost || known == streams_.end()) return {};
+  return {stream, known->second.work, known->second.seen};
+}
+
+void StreamOrder::reach(const Point& point) {
+  if (point.stream == kHost) return;
+  merge(point.seen, &host_);
+  uint64_t& known = host_[point.stream];
+  known = std::max(known, point.work);
   drop_done();
 }
 

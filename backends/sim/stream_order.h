@@ -32,6 +32,15 @@ class StreamOrder {
   void record(Worker stream);
   void wait(Worker stream, Worker other);
   void synchronize(Worker stream);
+  /// Where a stream has come to with the work that it has.
+  struct Point {
+    Worker stream = kHost;
+    uint64_t work = 0;
+    std::map<Worker, uint64_t> seen;
+  };
+  Point point(Worker stream) const;
+  /// The host waits until then.
+  void reach(const Point& point);
   /// The bytes were given back, their work waited for.
   void forget(uintptr_t begin, size_t size);
 

@@ -162,6 +162,24 @@ Error VulkanAllocator::copy_device_to_host(void* target, const void* source, siz
   return own->copy_to_host(target, place, bytes);
 }
 
+Result<uint64_t> VulkanAllocator::begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                                     DeviceStream* stream) {
+  Gpu* const on = gpu(index);
+  if (on == nullptr) return no_device();
+  if (stream == nullptr || bytes == 0) {
+    return DeviceAllocator::begin_copy_to_host(target, source, bytes, index, stream);
+  }
+  Place place;
+  if (!is_host(target) || !state_->blocks.find(source, bytes, on, &place)) {
+    return refuse("a copy from bytes that are not memory of this device");
+  }
+  return VulkanStream::of(stream)->begin_copy_to_host(target, place, bytes);
+}
+
+Error VulkanAllocator::finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) {
+  return gpu(index) == nullptr ? no_device() : VulkanStream::of(stream)->finish_copy_to_host(number);
+}
+
 Error VulkanAllocator::copy_device_to_device(void* target, DeviceIndex target_index, const void* source,
                                              DeviceIndex source_index, size_t bytes, DeviceStream* stream) {
   Gpu* const to = gpu(target_index);

@@ -61,6 +61,9 @@ class VulkanAllocator final : public DeviceAllocator {
                             DeviceStream* stream = nullptr) override;
   Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                             DeviceStream* stream = nullptr) override;
+  Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                      DeviceStream* stream) override;
+  Error finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) override;
   Error copy_device_to_device(void* target, DeviceIndex target_index, const void* source, DeviceIndex source_index,
                               size_t bytes, DeviceStream* stream = nullptr) override;
 

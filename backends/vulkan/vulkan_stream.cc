@@ -94,7 +94,7 @@ Error VulkanStream::open() {
 }
 
 VulkanStream::~VulkanStream() {
-  if (timeline_ != nullptr) static_cast<void>(timeline_->reach(last_));
+  if (timeline_ != nullptr && timeline_->reach(last_) == Error::kOk) arrive(last_);
   for (Stage& stage : stages_) {
     stage.commands.free(gpu_);
     gpu_->free_buffer(&stage.buffer);
@@ -149,7 +149,23 @@ Error VulkanStream::submit_locked(VkCommandBuffer commands) {
 
 // Until all work is done; kernels may have found something wrong then.
 Error VulkanStream::reach_last() {
-  BERTH_RETURN_IF_ERROR(timeline_->reach(last_));
+  const Error reached = timeline_->reach(last_);
+  if (reached == Error::kOk) arrive(last_);
+  // What could not be waited for never arrives: its target may be used for something else from now on.
+  for (Stage& stage : stages_) stage.target = nullptr;
+  return reached == Error::kOk ? take_fault() : reached;
+}
+
+// Copies to the host that were begun, up to this value of the timeline.
+void VulkanStream::arrive(uint64_t last) {
+  for (Stage& stage : stages_) {
+    if (stage.target == nullptr || stage.busy_until > last) continue;
+    std::memcpy(stage.target, stage.buffer.mapped, stage.bytes);
+    stage.target = nullptr;
+  }
+}
+
+Error VulkanStream::take_fault() {
   Fault found;
   std::memcpy(&found, faults_.buffer.mapped, sizeof found);
   if (found.op == 0) return Error::kOk;
@@ -171,7 +187,9 @@ Error VulkanStream::finish_locked() {
 Error VulkanStream::next_stage(Stage** stage) {
   *stage = &stages_[next_];
   next_ = (next_ + 1) % kStages;
-  return timeline_->reach((*stage)->busy_until);
+  BERTH_RETURN_IF_ERROR(timeline_->reach((*stage)->busy_until));
+  arrive((*stage)->busy_until);
+  return Error::kOk;
 }
 
 Error VulkanStream::copy(VkBuffer target, uint64_t target_offset, VkBuffer source, uint64_t source_offset,
@@ -213,6 +231,32 @@ Error VulkanStream::copy_from_host(Place target, const void* source, uint64_t by
 
 Error VulkanStream::copy_to_host(void* target, Place source, uint64_t bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return copy_to_host_locked(target, source, bytes);
+}
+
+Result<uint64_t> VulkanStream::begin_copy_to_host(void* target, Place source, uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Buffer& from = source.block->buffer;
+  if (from.mapped != nullptr || bytes > kStageBytes) {
+    BERTH_RETURN_IF_ERROR(copy_to_host_locked(target, source, bytes));
+    return uint64_t{0};
+  }
+  Stage* stage = nullptr;
+  BERTH_RETURN_IF_ERROR(next_stage(&stage));
+  BERTH_RETURN_IF_ERROR(copy(stage->buffer.buffer, 0, from.buffer, source.offset, bytes, stage));
+  stage->target = target;
+  stage->bytes = bytes;
+  return last_;
+}
+
+Error VulkanStream::finish_copy_to_host(uint64_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BERTH_RETURN_IF_ERROR(timeline_->reach(number));
+  arrive(number);
+  return take_fault();
+}
+
+Error VulkanStream::copy_to_host_locked(void* target, Place source, uint64_t bytes) {
   const Buffer& from = source.block->buffer;
   if (from.mapped != nullptr) {
     BERTH_RETURN_IF_ERROR(finish_locked());

@@ -57,6 +57,11 @@ class VulkanStream {
 
   Error copy_from_host(Place target, const void* source, uint64_t bytes);
   Error copy_to_host(void* target, Place source, uint64_t bytes);
+  /// The same, through memory of the stream from which it goes to `target` when it is waited for. Its number; 0 where it is
+  /// complete: where the host shares the memory, or it is larger than what the stream has.
+  Result<uint64_t> begin_copy_to_host(void* target, Place source, uint64_t bytes);
+  /// Waits for this copy, and those before it.
+  Error finish_copy_to_host(uint64_t number);
   Error copy_within(Place target, Place source, uint64_t bytes);
 
   /// Where kernels write that an index was out of range, a Fault. The next call that waits for the stream returns
@@ -75,6 +80,9 @@ class VulkanStream {
     Buffer buffer;
     Commands commands;
     uint64_t busy_until = 0;
+    // Of a copy to the host that was begun; null: none.
+    void* target = nullptr;
+    uint64_t bytes = 0;
   };
   struct Awaited {
     std::shared_ptr<Timeline> timeline;
@@ -89,7 +97,10 @@ class VulkanStream {
   Error copy(VkBuffer target, uint64_t target_offset, VkBuffer source, uint64_t source_offset, uint64_t bytes,
              Stage* stage);
   Error next_stage(Stage** stage);
+  Error copy_to_host_locked(void* target, Place source, uint64_t bytes);
+  void arrive(uint64_t last);
   Error reach_last();
+  Error take_fault();
 
   Gpu* const gpu_;
   std::mutex mutex_;

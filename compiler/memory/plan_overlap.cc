@@ -7,6 +7,7 @@
 #include "base/stopwatch.h"
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/text.h"
+#include "compiler/memory/await_copies.h"
 #include "compiler/memory/banks.h"
 #include "compiler/memory/schedule_problem.h"
 #include "compiler/memory/scheduling/fastest.h"
@@ -36,6 +37,7 @@ class OverlapSearch {
         least_bytes_(bytes_of(least)),
         best_(std::move(least)) {
     for (const ir::NodeId id : given_.body.nodes) times_.push_back(time_(given_, given_.node(id)));
+    await_copies(given_, &times_);
     bounds_ = scheduling::time_bounds(problem_, without_holding(times_));
     order_.resize(times_.size());
     std::iota(order_.begin(), order_.end(), 0);

@@ -13,13 +13,17 @@ constexpr double kGiga = 1e9;
 using Rates = double[3];
 constexpr double kSizes[] = {1e5, 1e7, 1e9};
 
+// The host while a device copies to its memory: it goes on, or waits, and then copies from one device to another go through
+// its memory as well.
+enum Host { kItself, kFree, kWaits };
+
 struct Figures {
   const char* kind;
-  double call;        // microseconds
-  double launch;      // microseconds
-  double copy;        // microseconds, each way
-  double copied;      // 10^9 bytes a second
-  bool through_host;  // what goes from one device to another; the host waits then
+  double call;    // microseconds
+  double launch;  // microseconds
+  double copy;    // microseconds, each way
+  double copied;  // 10^9 bytes a second
+  Host host;
   Rates product;
   Rates convolution;
   Rates depthwise;
@@ -31,11 +35,11 @@ struct Figures {
 // A GPU is one of the middle: small work leaves most of it idle, and what a launch, a call and a copy take is a matter of
 // the driver more than of the card.
 constexpr Figures kFigures[] = {
-    {"portable", 0, 0.1, 0, 1, false, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
-    {"cpu", 0.3, 0.1, 0, 1, false, {60, 100, 100}, {60, 100, 100}, {40, 30, 20}, {100, 30, 12}, {15, 10, 8}},
-    {"sim", 5, 0.2, 1, 5, false, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
-    {"cuda", 15, 3, 10, 12, false, {50, 1500, 8000}, {30, 1000, 6000}, {20, 400, 800}, {50, 400, 600}, {20, 200, 400}},
-    {"vulkan", 60, 5, 20, 8, true, {20, 500, 1500}, {15, 300, 1000}, {10, 150, 300}, {30, 150, 250}, {10, 80, 150}},
+    {"portable", 0, 0.1, 0, 1, kItself, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
+    {"cpu", 0.3, 0.1, 0, 1, kItself, {60, 100, 100}, {60, 100, 100}, {40, 30, 20}, {100, 30, 12}, {15, 10, 8}},
+    {"sim", 5, 0.2, 1, 5, kFree, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
+    {"cuda", 15, 3, 10, 12, kFree, {50, 1500, 8000}, {30, 1000, 6000}, {20, 400, 800}, {50, 400, 600}, {20, 200, 400}},
+    {"vulkan", 60, 5, 20, 8, kWaits, {20, 500, 1500}, {15, 300, 1000}, {10, 150, 300}, {30, 150, 250}, {10, 80, 150}},
 };
 
 std::vector<RateAt> rates_of(const Rates& rates) {
@@ -75,7 +79,14 @@ const DeviceCosts* estimated_costs(std::string_view kind) {
 
 bool copies_through_host(std::string_view kind) {
   for (const Figures& figures : kFigures) {
-    if (figures.kind == kind) return figures.through_host;
+    if (figures.kind == kind) return figures.host == kWaits;
+  }
+  return false;
+}
+
+bool begins_copies_to_host(std::string_view kind) {
+  for (const Figures& figures : kFigures) {
+    if (figures.kind == kind) return figures.host == kFree;
   }
   return false;
 }

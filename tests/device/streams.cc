@@ -48,6 +48,57 @@ TEST_P(DeviceStreams, CopiesRunInOrder) {
   }
 }
 
+// Copies to the host that are begun, in all sizes, while their source is overwritten: each is what the source was, when it
+// is finished, or a later one, or the stream.
+TEST_P(DeviceStreams, ACopyToTheHostThatWasBegunArrives) {
+  const size_t sizes[] = {1, 100, 4096, kBytes / 4};
+  for (const DeviceIndex index : indices()) {
+    const Stream stream(allocator(), index);
+    const Piece source(allocator(), 6 * kBytes, index);
+    std::vector<std::vector<uint8_t>> expected, back;
+    std::vector<uint64_t> numbers;
+    for (uint32_t i = 0; i < 40; ++i) {
+      const size_t bytes = i == 7 ? 5 * kBytes + 3 : sizes[i * 7 % 4];
+      expected.push_back(pattern(bytes, i));
+      back.emplace_back(bytes);
+      ASSERT_EQ(allocator().copy_host_to_device(source.get(), expected[i].data(), bytes, index, stream.get()),
+                Error::kOk);
+      const auto begun = allocator().begin_copy_to_host(back[i].data(), source.get(), bytes, index, stream.get());
+      ASSERT_TRUE(begun.ok());
+      numbers.push_back(*begun);
+      if (*begun == 0) {
+        EXPECT_EQ(back[i], expected[i]) << i;
+      }
+      if (i % 9 != 8 || numbers[i - 1] == 0) continue;
+      ASSERT_EQ(allocator().finish_copy_to_host(numbers[i - 1], index, stream.get()), Error::kOk);
+      for (uint32_t k = 0; k < i; ++k) EXPECT_EQ(back[k], expected[k]) << k;
+    }
+    ASSERT_EQ(allocator().synchronize(stream.get(), index), Error::kOk);
+    EXPECT_EQ(back, expected);
+  }
+}
+
+// Its target is not written later on, whether it was waited for or not.
+TEST_P(DeviceStreams, NoCopyToTheHostArrivesTwiceOrAfterItsStream) {
+  const Piece source(allocator(), kBytes);
+  const std::vector<uint8_t> bytes = pattern(kBytes, 6);
+  std::vector<uint8_t> first(kBytes), second(kBytes);
+  {
+    const Stream stream(allocator(), 0);
+    ASSERT_EQ(allocator().copy_host_to_device(source.get(), bytes.data(), kBytes, 0, stream.get()), Error::kOk);
+    const auto begun = allocator().begin_copy_to_host(first.data(), source.get(), kBytes, 0, stream.get());
+    ASSERT_TRUE(begun.ok());
+    if (*begun != 0) {
+      ASSERT_EQ(allocator().finish_copy_to_host(*begun, 0, stream.get()), Error::kOk);
+    }
+    EXPECT_EQ(first, bytes);
+    first.assign(kBytes, 1);
+    ASSERT_TRUE(allocator().begin_copy_to_host(second.data(), source.get(), kBytes, 0, stream.get()).ok());
+  }
+  EXPECT_EQ(second, bytes);
+  EXPECT_EQ(first, std::vector<uint8_t>(kBytes, 1));
+}
+
 TEST_P(DeviceStreams, SynchronizeReturnsWithTheWorkDone) {
   const Stream stream(allocator(), 0);
   const Piece a(allocator(), kBytes), b(allocator(), kBytes);

@@ -90,6 +90,7 @@ class HostTime final : public InstructionObserver {
     sim_.host_works(tasks_[next_].end - tasks_[next_].begin);
     ++next_;
   }
+  bool sees_values() const override { return false; }
   bool done() const { return next_ == tasks_.size(); }
 
  private:
@@ -274,6 +275,18 @@ TEST(Overlap, AUnetThatIsCutInTwoWaitsForNothingButItsChain) {
     // Over a slow link copies of what the encoder made take place while it goes on; over a fast one the calls count.
     EXPECT_LT(cut, (slower == 20 ? 0.92 : slower == 10 ? 0.98 : 1.04) * whole);
   }
+}
+
+// Over a slow link what two devices copy to the host arrives at the same time; what is copied to them does not.
+TEST(Overlap, TwoDevicesCopyToTheHostAtTheSameTime) {
+  CompileOptions options = placed("500%", 2);
+  for (const char* device : {"sim:0", "sim:1"}) options.costs.push_back(costs_with(device, 4000));
+  const Compiled program = compiled(branches(2, 4), options);
+  const double copy = seconds_of(program.costs.from_device, 64 * 64 * sizeof(float));
+  const Measured seen = measured(program);
+  EXPECT_NEAR(seen.seconds, program.run().seconds, kRounding);
+  EXPECT_LT(seen.seconds, 3.2 * copy) << "two to the devices, and two from them at the same time";
+  EXPECT_GT(seen.seconds, 3 * copy);
 }
 
 // A chain of the host's that the model has first, and one of a device's.

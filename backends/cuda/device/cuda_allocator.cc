@@ -124,10 +124,26 @@ Error CudaAllocator::copy_device_to_host(void* target, const void* source, size_
   const DeviceGuard guard(index, "copying to the host");
   if (guard.error() != Error::kOk || bytes == 0) return guard.error();
   BERTH_RETURN_IF_ERROR(check_ends(target, source));
-  const cudaStream_t queue = stream == nullptr ? own_queue() : CudaStream::of(stream)->get();
+  if (stream != nullptr) return CudaStream::of(stream)->copy_to_host(target, source, bytes);
   BERTH_RETURN_IF_ERROR(
-      check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, queue), "copying to the host"));
-  return stream == nullptr ? finish_own_queue("copying to the host") : CudaStream::of(stream)->synchronize();
+      check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, own_queue()), "copying to the host"));
+  return finish_own_queue("copying to the host");
+}
+
+Result<uint64_t> CudaAllocator::begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
+                                                   DeviceStream* stream) {
+  if (stream == nullptr || bytes == 0) {
+    return DeviceAllocator::begin_copy_to_host(target, source, bytes, index, stream);
+  }
+  const DeviceGuard guard(index, "copying to the host");
+  if (guard.error() != Error::kOk) return guard.error();
+  BERTH_RETURN_IF_ERROR(check_ends(target, source));
+  return CudaStream::of(stream)->begin_copy_to_host(target, source, bytes);
+}
+
+Error CudaAllocator::finish_copy_to_host(uint64_t number, DeviceIndex index, DeviceStream* stream) {
+  const DeviceGuard guard(index, "waiting for a copy");
+  return guard.error() == Error::kOk ? CudaStream::of(stream)->finish_copy_to_host(number) : guard.error();
 }
 
 Error CudaAllocator::copy_device_to_device(void* target, DeviceIndex target_index, const void* source,

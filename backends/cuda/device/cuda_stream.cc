@@ -46,10 +46,14 @@ Error CudaStream::initialize() {
   for (cudaEvent_t& event : free_) {
     BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
   }
+  for (cudaEvent_t& event : arrived_) {
+    BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"));
+  }
   void* memory = nullptr;
-  BERTH_RETURN_IF_ERROR(
-      check(cudaHostAlloc(&memory, kBuffers * kBufferBytes, cudaHostAllocDefault), "taking pinned memory"));
+  BERTH_RETURN_IF_ERROR(check(cudaHostAlloc(&memory, kBuffers * kBufferBytes + kArrivalBytes, cudaHostAllocDefault),
+                              "taking pinned memory"));
   buffers_ = static_cast<uint8_t*>(memory);
+  arrival_buffer_ = buffers_ + kBuffers * kBufferBytes;
   BERTH_RETURN_IF_ERROR(check(cudaHostAlloc(&memory, sizeof *fault_, cudaHostAllocMapped), "taking pinned memory"));
   fault_ = static_cast<uint32_t*>(memory);
   *fault_ = kNoFault;
@@ -66,10 +70,14 @@ CudaStream::~CudaStream() {
     live().streams.erase(this);
   }
   if (stream_ != nullptr) {
-    static_cast<void>(check(cudaStreamSynchronize(stream_), "waiting for a stream that is destroyed"));
+    const Error done = check(cudaStreamSynchronize(stream_), "waiting for a stream that is destroyed");
+    if (done == Error::kOk) arrive(copies_begun_);
     static_cast<void>(check(cudaStreamDestroy(stream_), "destroying a stream"));
   }
   for (cudaEvent_t event : {mark_, end_, free_[0], free_[1]}) {
+    if (event != nullptr) static_cast<void>(check(cudaEventDestroy(event), "destroying an event"));
+  }
+  for (cudaEvent_t event : arrived_) {
     if (event != nullptr) static_cast<void>(check(cudaEventDestroy(event), "destroying an event"));
   }
   const std::lock_guard<std::mutex> lock_of_graphs(graph_lock());
@@ -99,8 +107,64 @@ Error CudaStream::copy_from_host(void* target, const void* source, size_t bytes)
   return Error::kOk;
 }
 
+Result<uint64_t> CudaStream::begin_copy_to_host(void* target, const void* source, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const size_t begin = under_way_ == 0 ? 0 : arrivals_[under_way_ - 1].begin + arrivals_[under_way_ - 1].bytes;
+  if (under_way_ == kArrivals || bytes > kArrivalBytes - begin) {
+    BERTH_RETURN_IF_ERROR(
+        check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_), "copying to the host"));
+    BERTH_RETURN_IF_ERROR(finish_locked());
+    return uint64_t{0};
+  }
+  BERTH_RETURN_IF_ERROR(check(cudaMemcpyAsync(arrival_buffer_ + begin, source, bytes, cudaMemcpyDeviceToHost, stream_),
+                              "copying to the host"));
+  BERTH_RETURN_IF_ERROR(check(cudaEventRecord(arrived_[(copies_begun_ + 1) % kArrivals], stream_), "marking a copy"));
+  arrivals_[under_way_++] = {++copies_begun_, target, begin, bytes};
+  return copies_begun_;
+}
+
+// An event that was recorded anew since stands for more work.
+Error CudaStream::finish_copy_to_host(uint64_t number) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BERTH_RETURN_IF_ERROR(check(cudaEventSynchronize(arrived_[number % kArrivals]), "waiting for a copy"));
+  arrive(number);
+  return take_fault();
+}
+
+// Those up to this number are in the pinned memory.
+void CudaStream::arrive(uint64_t last) {
+  int kept = 0;
+  for (int i = 0; i < under_way_; ++i) {
+    if (arrivals_[i].number > last) {
+      arrivals_[kept++] = arrivals_[i];
+    } else {
+      std::memcpy(arrivals_[i].target, arrival_buffer_ + arrivals_[i].begin, arrivals_[i].bytes);
+    }
+  }
+  under_way_ = kept;
+}
+
+Error CudaStream::copy_to_host(void* target, const void* source, size_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  BERTH_RETURN_IF_ERROR(
+      check(cudaMemcpyAsync(target, source, bytes, cudaMemcpyDeviceToHost, stream_), "copying to the host"));
+  return finish_locked();
+}
+
 Error CudaStream::synchronize() {
-  BERTH_RETURN_IF_ERROR(check(cudaStreamSynchronize(stream_), "waiting for a stream"));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return finish_locked();
+}
+
+Error CudaStream::finish_locked() {
+  const Error done = check(cudaStreamSynchronize(stream_), "waiting for a stream");
+  if (done == Error::kOk) arrive(copies_begun_);
+  // What could not be waited for never arrives: its target may be used for something else from now on.
+  under_way_ = 0;
+  return done == Error::kOk ? take_fault() : done;
+}
+
+Error CudaStream::take_fault() {
   // The device wrote this before the work that the host has just waited for.
   const uint32_t fault = *static_cast<volatile uint32_t*>(fault_);
   last_fault_ = static_cast<Fault>(fault);

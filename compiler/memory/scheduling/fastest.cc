@@ -117,10 +117,10 @@ class FastestSearch {
     if (time.worker != kHost && time.host_waits) (*left)[kHost] += taken;
   }
 
-  /// A task of the host that takes no time and no bytes may as well run at once.
+  /// A task of the host that takes no time and no bytes, and waits for nothing, may as well run at once.
   bool is_free(const Beginning& beginning, int32_t task) const {
     return times_[task].worker == kHost && times_[task].nanoseconds == 0 &&
-           beginning.walk.during(task) <= beginning.walk.live();
+           beginning.walk.during(task) <= beginning.walk.live() && !beginning.clocks.must_wait(times_[task]);
   }
 
   void add_candidates(const Beginning& beginning, int32_t index, std::vector<HandOut>* out) {

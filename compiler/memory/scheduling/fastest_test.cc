@@ -39,20 +39,25 @@ class RandomGraph {
   int32_t add(const TaskTime& time, const std::vector<int32_t>& reads) {
     const int32_t task = made_.problem.tasks++;
     made_.problem.buffers.push_back({1 + dice_.below(9), task, {}, dice_.below(4) == 0});
-    for (const int32_t from : reads) made_.problem.buffers[from].readers.push_back(task);
     made_.times.push_back(time);
+    for (const int32_t from : reads) {
+      made_.problem.buffers[from].readers.push_back(task);
+      if (made_.times[from].arrival >= 0) made_.times[task].awaits.push_back(made_.times[from].arrival);
+    }
     return task;
   }
 
   // The task that has it there; copies directly, or through the host.
   int32_t brought_to(int32_t worker, int32_t from, int32_t tasks) {
-    const int32_t home = made_.times[from].host_waits && to_host_.count(from) != 0 ? kHost : made_.times[from].worker;
+    const int32_t home = to_host_.count(from) != 0 ? kHost : made_.times[from].worker;
     if (home == worker || made_.problem.tasks >= tasks) return from;
     if (home == kHost) return add({dice_.below(9), worker, -1, true}, {from});
     if (worker != kHost && dice_.below(2) == 0) {
       return add({dice_.below(9), worker, home, false, dice_.below(2) == 0}, {from});
     }
-    const int32_t on_host = add({dice_.below(9), home, -1, true}, {from});
+    TaskTime copy{dice_.below(9), home, -1, dice_.below(2) == 0};
+    if (!copy.host_waits) copy.arrival = static_cast<int32_t>(to_host_.size());
+    const int32_t on_host = add(copy, {from});
     to_host_.insert(on_host);
     return brought_to(worker, on_host, tasks);
   }
@@ -76,6 +81,7 @@ int64_t defined_time(const std::vector<TaskTime>& times, const std::vector<int32
     int32_t told_to_wait;  // the owner of a copy, that was not told yet; -1: none
   };
   std::vector<End> ends;
+  std::vector<int64_t> arrived(times.size(), 0);  // by a copy's number
   const auto mark = [&](int32_t stream) {
     for (size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].worker != stream || ends[i].told_to_wait < 0) continue;
@@ -86,6 +92,7 @@ int64_t defined_time(const std::vector<TaskTime>& times, const std::vector<int32
   };
   for (const int32_t task : order) {
     const TaskTime& time = times[task];
+    for (const int32_t copy : time.awaits) host = std::max(host, arrived[copy]);
     if (time.other >= 0) mark(time.other);
     int64_t begin = host;
     for (const End& end : ends) {
@@ -96,6 +103,7 @@ int64_t defined_time(const std::vector<TaskTime>& times, const std::vector<int32
     ends.push_back({time.worker, end, time.other >= 0 && !time.holds_other ? time.other : -1});
     if (time.other >= 0 && time.holds_other) ends.push_back({time.other, end, -1});
     if (time.worker == kHost || time.host_waits) host = end;
+    if (time.arrival >= 0) arrived[time.arrival] = end;
     last = std::max(last, end);
   }
   return last;

@@ -15,6 +15,7 @@ int64_t TimeBounds::least() const {
 
 int64_t WorkerClocks::hand_out(const TaskTime& task) {
   const bool copies = task.other >= 0;
+  free_[kHost] = std::max(free_[kHost], arrived(task));
   if (copies) mark(task.other);
   int64_t begin = std::max(free_[kHost], free_[task.worker]);
   if (copies) begin = std::max(begin, free_[task.other]);
@@ -24,8 +25,23 @@ int64_t WorkerClocks::hand_out(const TaskTime& task) {
   if (copies && task.holds_other) free_[task.other] = end;
   if (copies && !task.holds_other) copies_[task.worker] = {task.other, end};
   if (task.host_waits) free_[kHost] = end;
+  if (task.arrival >= 0) arrivals_.push_back({task.arrival, end});
+  const auto is_there = [&](const Arrival& copy) { return copy.end <= free_[kHost]; };
+  arrivals_.erase(std::remove_if(arrivals_.begin(), arrivals_.end(), is_there), arrivals_.end());
   return begin;
 }
+
+// When all that it reads has arrived.
+int64_t WorkerClocks::arrived(const TaskTime& task) const {
+  int64_t last = 0;
+  for (const Arrival& copy : arrivals_) {
+    const bool reads = std::find(task.awaits.begin(), task.awaits.end(), copy.number) != task.awaits.end();
+    if (reads) last = std::max(last, copy.end);
+  }
+  return last;
+}
+
+bool WorkerClocks::must_wait(const TaskTime& task) const { return arrived(task) > free_[kHost]; }
 
 void WorkerClocks::mark(int32_t worker) {
   Copy& copy = copies_[worker];
@@ -44,6 +60,11 @@ bool WorkerClocks::are_never_later(const WorkerClocks& others) const {
     const Copy& other = others.copies_[worker];
     if (copy.owner < 0 || copy.end <= free_[copy.owner]) continue;
     if (copy.owner != other.owner || copy.end > other.end) return false;
+  }
+  for (const Arrival& copy : arrivals_) {
+    if (copy.end <= others.free_[kHost]) continue;
+    const auto is_later = [&](const Arrival& other) { return other.number == copy.number && other.end >= copy.end; };
+    if (std::none_of(others.arrivals_.begin(), others.arrivals_.end(), is_later)) return false;
   }
   return true;
 }

@@ -6,10 +6,13 @@
 //   a copy between two devices   is the work of the one that gets it. The other goes on, and waits for the copy when the
 //                                first one gets or sends the next: a stream has one mark (runtime/pending_reads.h)
 //   the host goes on   at once; or when the task is done, if that is its own or one that it waits for, such as a copy from
-//                      or to its memory
+//                      its memory
+//   a copy to the host's memory   may be under way when the host goes on: before it comes to what reads that, it waits
+//                                 (runtime/arrivals.h)
 //
-// So a task waits for what its workers did before, and for what the host waited for before. That is all that it reads, as
-// copies carry values from worker to worker. Nanoseconds are whole numbers, so that sums are the same on every machine.
+// So a task waits for what its workers did before, for what the host waited for before, and for copies to the host that it
+// reads. That is all that it reads, as copies carry values from worker to worker. Nanoseconds are whole numbers, so that
+// sums are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +29,11 @@ constexpr int32_t kHost = 0;
 struct TaskTime {
   int64_t nanoseconds = 0;
   int32_t worker = kHost;
-  int32_t other = -1;       // of a copy between two devices: the one that has what is copied
-  bool host_waits = false;  // of a device's task
-  bool holds_other = true;  // the other does nothing else until the copy is done, as its bytes are given away
+  int32_t other = -1;                // of a copy between two devices: the one that has what is copied
+  bool host_waits = false;           // of a device's task
+  bool holds_other = true;           // the other does nothing else until the copy is done, as its bytes are given away
+  int32_t arrival = -1;              // of a copy to the host that does not wait for it: its number among them
+  std::vector<int32_t> awaits = {};  // the numbers of those that it reads
 };
 
 /// Nearly three hours; sums over as many tasks as there can be are numbers still.
@@ -57,6 +62,8 @@ class WorkerClocks {
 
   /// Hands out a task: when it begins.
   int64_t hand_out(const TaskTime& task);
+  /// Whether the host would have to wait for a copy before it comes to the task.
+  bool must_wait(const TaskTime& task) const;
   /// When a worker is done with what it was handed.
   int64_t free(int32_t worker) const { return free_[worker]; }
   /// Sums over workers of when they are.
@@ -73,10 +80,18 @@ class WorkerClocks {
     int64_t end = 0;
   };
 
+  /// A copy to the host that it has not waited for.
+  struct Arrival {
+    int32_t number;
+    int64_t end;
+  };
+
   void mark(int32_t worker);
+  int64_t arrived(const TaskTime& task) const;
 
   std::vector<int64_t> free_;
   std::vector<Copy> copies_;
+  std::vector<Arrival> arrivals_;
 };
 
 /// How many workers there are: the host, and up to the last device that has a task.

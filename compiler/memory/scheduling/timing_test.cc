@@ -26,6 +26,41 @@ TEST(Timing, TheHostWaitsForWhatItCopiesAndNotForWhatADeviceComputes) {
   EXPECT_EQ(together.nanoseconds, 119);
 }
 
+TEST(Timing, TheHostWaitsForACopyToItWhereItReadsThatAlone) {
+  // Work of 1, its copy to the host, work of the host, work of 2, its copy, a reader of the second copy, and of the first.
+  std::vector<TaskTime> times = {{100, 1}, {30, 1}, {10}, {20, 2}, {40, 2}, {5}, {1}};
+  times[1].arrival = 0;
+  times[4].arrival = 1;
+  times[5].awaits = {1};
+  times[6].awaits = {0, 1};
+  const Timeline timeline = timeline_of(times, {0, 1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(timeline.begin, (std::vector<int64_t>{0, 100, 0, 10, 30, 70, 130}));
+  EXPECT_EQ(timeline.nanoseconds, 131);
+  // What a device reads of the host's memory, the host waits for.
+  times[6] = {1, 2, -1, true};
+  times[6].awaits = {0};
+  EXPECT_EQ(timeline_of(times, {0, 1, 2, 3, 4, 5, 6}).begin[6], 130);
+  EXPECT_EQ(time_bounds({7, {}, {}, {}}, times).host, 10 + 5 + 1) << "copies to it do not hold it";
+}
+
+TEST(Timing, ClocksOfWhichACopyArrivesLaterAreLater) {
+  TaskTime slow{30, 1};
+  slow.arrival = 0;
+  TaskTime reader{1};
+  reader.awaits = {0};
+  WorkerClocks first(3);
+  first.hand_out(slow);
+  first.hand_out({50, 1});
+  WorkerClocks second(3);
+  second.hand_out({50, 1});
+  second.hand_out(slow);
+  EXPECT_TRUE(first.are_never_later(second));
+  EXPECT_FALSE(second.are_never_later(first)) << "as the copy arrives at 80";
+  EXPECT_TRUE(first.must_wait(reader));
+  first.hand_out({30});
+  EXPECT_FALSE(first.must_wait(reader)) << "the host is there too";
+}
+
 TEST(Timing, ACopyBetweenDevicesKeepsBothAndNotTheHost) {
   const std::vector<TaskTime> times = {{10, 1}, {5, 2, 1}, {7, 1}, {8, 2}, {1}};
   const Timeline timeline = timeline_of(times, {0, 1, 2, 3, 4});
