@@ -16,15 +16,11 @@
 #include "compiler/fuse/narrow_weights.h"
 #include "compiler/ir/operators.h"
 #include "compiler/ir/verify.h"
-#include "compiler/ir/verify_devices.h"
 #include "compiler/memory/plan_memory.h"
-#include "compiler/memory/remarks.h"
-#include "compiler/memory/spill.h"
 #include "compiler/memory_options.h"
 #include "compiler/method_settings.h"
-#include "compiler/node_times.h"
-#include "compiler/pipeline.h"
 #include "compiler/placement_options.h"
+#include "compiler/plan_module.h"
 #include "format/program_view.h"
 #include "format/write/write_program.h"
 
@@ -112,32 +108,16 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   pass_options.verify = options.verify_ir;
   pass_options.why = options.why;
   pass_options.name_methods = module.methods.size() > 1;
-  pass_options.why_lines = options.why.empty() ? nullptr : &report.why;
-  BERTH_TRY(passes::run(pipeline(placing, options.fusion), module, pass_options));
-  BERTH_TRY(ir::verify_devices(module));
-  BERTH_TRY(fuse::check_outside(module));
-  BERTH_TRY(add_banks(module, options, &memory));
-  BERTH_TRY(memory::spill_to_far_banks(&module, &memory));
-  std::optional<NodeTimes> times;
-  if (overlaps(options)) {
-    BERTH_ASSIGN_OR_RETURN(times, NodeTimes::make(module, options.costs, *placing.delegate_seconds));
-    for (size_t m = 0; m < module.methods.size(); ++m) {
-      if (!options_of(options, module.methods[m].name).overlap.empty()) memory[m].overlap.time = *times;
-    }
-  }
-  BERTH_ASSIGN_OR_RETURN(const std::vector<memory::MemoryPlan> plans, memory::plan_memory(module, std::move(memory)));
-  for (const memory::MemoryPlan& plan : plans) {
-    if (!plan.plan.run_time.has_value()) continue;
-    report.runs.push_back(run_report(module, plan, *times));
-    if (passes::wants_why(pass_options, "overlap")) remark_run(report.runs.back(), &report.why);
-  }
-  if (passes::wants_why(pass_options, "reuse")) memory::remark_reuse(module, plans, &report.why);
+  BERTH_ASSIGN_OR_RETURN(PlannedModule planned, plan_module(std::move(module), options, placing, memory, pass_options));
+  module = std::move(planned.module);
+  report.runs = std::move(planned.runs);
+  report.why = std::move(planned.why);
   watch.begin("program", kPassesPart + kMemoryPart);
   if (watch.ended()) return Watch::failure();
   emit::EmitOptions emit_options;
   emit_options.stack_traces = options.stack_traces;
   emit_options.constant_file = external.constant_file();
-  BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, plans, emit_options));
+  BERTH_ASSIGN_OR_RETURN(emit::EmittedProgram emitted, emit::emit(module, planned.plans, emit_options));
   BERTH_TRY(external.check_matched());
   align_files(options, emitted);
   BERTH_TRY(check_portable(module, placing, emitted.program));

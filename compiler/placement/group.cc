@@ -247,6 +247,7 @@ class Grouper {
   bool cut_where_devices_meet() {
     // What is in branches and loops waits for each other.
     if (!options_.cut_where_devices_meet || are_cut_ || &graph_ != &method_.body) return false;
+    if (options_.whole.count(method_.name) != 0) return false;
     are_cut_ = true;
     const IdVector<NodeId, bool> read = read_by_others();
     bool any = false;
@@ -254,6 +255,7 @@ class Grouper {
       const DeviceCosts* const costs = costs_of(options_, group.target);
       if (costs != nullptr) any = cut_where_devices_meet(group, *costs, read) || any;
     }
+    if (any && options_.cut_methods != nullptr) options_.cut_methods->insert(method_.name);
     return any;
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,10 @@ struct Options {
   /// Whether delegates are cut where one device reads what another makes, so that they can work at the same time. REQUIRES:
   /// costs.
   bool cut_where_devices_meet = false;
+  /// Methods, by name, whose delegates are not cut so all the same.
+  std::set<std::string> whole;
+  /// Not null: the names of methods whose delegates were cut so go here.
+  std::shared_ptr<std::set<std::string>> cut_methods;
   std::vector<DeviceIo> device_io;
   /// Whether devices of one type copy directly from each other (berth::_d2d_copy), which takes Berth's runtime;
   /// otherwise through the host, as ExecuTorch's can.
