@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from drivers import Broken, Refused, difference
-from language_executorch import executorch_models, export_both, has_an_end
+from language_executorch import executorch_models, export_both, goes_on, has_an_end
 from language_models import OWN, VOCABULARY, Llama, exported_by_transformers, transformers_models
 
 CAPACITY = 260
@@ -134,7 +134,7 @@ def with_operators_of_executorch(berth, name, work):
     """Exports of torch and of ExecuTorch, compiled, against ExecuTorch's library in PyTorch."""
     make, is_open, first_alone = executorch_models()[name]
     export_both(make(), is_open, work)
-    calls = [("forward", at, 1) for at in range(STEPS if has_an_end(name) else CAPACITY + 40)]
+    calls = [("forward", at, 1) for at in range(CAPACITY + 40 if goes_on(name) else STEPS)]
     if is_open:
         calls = [("forward", 0, PROMPT), ("forward", PROMPT, 40)] + calls[PROMPT + 40:]
     inputs = Inputs(first_alone=first_alone)
