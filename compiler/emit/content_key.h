@@ -13,8 +13,7 @@ namespace berth::emit {
 /// defence against a deliberate search for such a pair. Mapped pages are let go.
 std::string content_key(const ir::Blob& blob, uint64_t salt = 0);
 
-/// The keys of some blobs, in less time than they take one after the other: a processor mixes two of them at
-/// once.
+/// The keys of some blobs, in less time than they take one after the other: a processor mixes two of them at once.
 std::vector<std::string> content_keys(const std::vector<ir::Blob>& blobs);
 
 }  // namespace berth::emit

@@ -75,10 +75,13 @@ HWY_INLINE void store_rounded(FloatVector x, uint16_t* to) {
   hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, hn::ShiftRight<16>(hn::IfThenElse(number, rounded, quiet)))), d16, to);
 }
 
+// Rounds a register of floats and stores it.
+using StoreRounded = void (*)(FloatVector x, uint16_t* to);
+
 // Pixels of an odd depth that is less than a register's lanes: as many as fit into one are moved apart and rounded at
 // once. The pixels behind the last whole register are left to the caller; returns how many were done.
-template <typename Store>
-HWY_INLINE int64_t narrow_small_pixels(const float* from, int64_t pixels, int64_t depth, uint16_t* to, Store store) {
+template <StoreRounded kStore>
+HWY_INLINE int64_t narrow_small_pixels(const float* from, int64_t pixels, int64_t depth, uint16_t* to) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
   const int64_t width = depth + 1, taken = kLanes / width;
@@ -95,7 +98,7 @@ HWY_INLINE int64_t narrow_small_pixels(const float* from, int64_t pixels, int64_
   // Whole registers are read and written.
   for (; (i + taken) * depth + kLanes <= pixels * depth && (i + taken) * width + kLanes <= pixels * width; i += taken) {
     const FloatVector apart = hn::TableLookupLanes(hn::LoadU(d, from + i * depth), lanes);
-    store(hn::IfThenElseZero(elements, apart), to + i * width);
+    kStore(hn::IfThenElseZero(elements, apart), to + i * width);
   }
   return i;
 }
@@ -130,50 +133,30 @@ HWY_INLINE void store_rounded_at_once(FloatVector x, uint16_t* to) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
 }
 
-void narrow_at_once(const float* from, int64_t count, float* pairs) {
-  const FloatTag d;
-  auto* to = reinterpret_cast<uint16_t*>(pairs);
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store_rounded_at_once(hn::LoadU(d, from + i), to + i);
-  if (i < count) {
-    HWY_ALIGN uint16_t last[kLanes];
-    store_rounded_at_once(load_part(from + i, count - i), last);
-    std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
-  }
-  fill_up(count, to);
-}
-
-void narrow_pixels_at_once(const float* from, int64_t pixels, int64_t depth, float* pairs) {
-  int64_t done = 0;
-  if (depth < kLanes) {
-    done = narrow_small_pixels(from, pixels, depth, reinterpret_cast<uint16_t*>(pairs), store_rounded_at_once);
-  }
-  const int64_t width = (depth + 1) / 2;
-  for (; done < pixels; ++done) narrow_at_once(from + done * depth, depth, pairs + done * width);
-}
-
 #endif
 
+// PairFunctions::narrow.
+template <StoreRounded kStore>
 void narrow(const float* from, int64_t count, float* pairs) {
   const FloatTag d;
   auto* to = reinterpret_cast<uint16_t*>(pairs);
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store_rounded(hn::LoadU(d, from + i), to + i);
+  for (; i + kLanes <= count; i += kLanes) kStore(hn::LoadU(d, from + i), to + i);
   if (i < count) {
     HWY_ALIGN uint16_t last[kLanes];
-    store_rounded(load_part(from + i, count - i), last);
+    kStore(load_part(from + i, count - i), last);
     std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
   }
   fill_up(count, to);
 }
 
+// PairFunctions::narrow_pixels.
+template <StoreRounded kStore>
 void narrow_pixels(const float* from, int64_t pixels, int64_t depth, float* pairs) {
   int64_t done = 0;
-  if (depth < kLanes) {
-    done = narrow_small_pixels(from, pixels, depth, reinterpret_cast<uint16_t*>(pairs), store_rounded);
-  }
+  if (depth < kLanes) done = narrow_small_pixels<kStore>(from, pixels, depth, reinterpret_cast<uint16_t*>(pairs));
   const int64_t width = (depth + 1) / 2;
-  for (; done < pixels; ++done) narrow(from + done * depth, depth, pairs + done * width);
+  for (; done < pixels; ++done) narrow<kStore>(from + done * depth, depth, pairs + done * width);
 }
 
 // Weights of f16.
@@ -199,20 +182,20 @@ struct HalfWeights {
 PairFunctions pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products()) {
-    PairFunctions f = {functions_of<Pairs>(), narrow_at_once, narrow_pixels_at_once};
+    PairFunctions f = {functions_of<Pairs>(), narrow<store_rounded_at_once>, narrow_pixels<store_rounded_at_once>};
     // It takes six cycles where a product of floats takes four.
     f.tiles.under_way = 12;
     return f;
   }
 #endif
-  return {functions_of<WidenedPairs>(), narrow, narrow_pixels};
+  return {functions_of<WidenedPairs>(), narrow<store_rounded>, narrow_pixels<store_rounded>};
 }
 
 PairFunctions matrix_pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products() && has_bf16_matrices()) {
     TileFunctions tiles = {kLanes, 2, {0, kMatrixTile, kMatrixTile}, kMatrixTile, kMatrixTile, run_matrix_panel};
-    return {tiles, narrow_at_once, narrow_pixels_at_once};
+    return {tiles, narrow<store_rounded_at_once>, narrow_pixels<store_rounded_at_once>};
   }
 #endif
   return {};
