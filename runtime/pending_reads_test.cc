@@ -6,20 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/no_memory_allocator_testing.h"
+
 namespace berth {
 namespace {
 
 // Streams are numbers; it keeps what they were told.
-class LoggingAllocator final : public DeviceAllocator {
+class LoggingAllocator final : public testing::NoMemoryAllocator {
  public:
-  DeviceType device_type() const override { return DeviceType::kSim; }
-  Result<void*> allocate(size_t, DeviceIndex, size_t) override { return Error::kNotSupported; }
-  void deallocate(void*, DeviceIndex) override {}
-  Error copy_host_to_device(void*, const void*, size_t, DeviceIndex, DeviceStream*) override { return Error::kOk; }
-  Error copy_device_to_host(void*, const void*, size_t, DeviceIndex, DeviceStream*) override { return Error::kOk; }
-  Error copy_device_to_device(void*, DeviceIndex, const void*, DeviceIndex, size_t, DeviceStream*) override {
-    return Error::kOk;
-  }
   Error record(DeviceStream*, DeviceIndex index) override {
     log += "mark " + std::to_string(index) + "; ";
     return fails;
