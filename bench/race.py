@@ -6,12 +6,12 @@
     ./dev race --threads 1 --processor-time     # beside other work: what others do on the cores is not counted
 
 OpenVINO runs twice: in f32, and as installed, where it computes in bf16 if the processor can. In f32 the ratio is to
-the best peer of that precision, in other forms to the best of all. All run in turns, each in its own process, so that a slow minute of the machine is a slow minute for every peer.
+the best peer of that precision, in other forms to the best of all. All run in turns, each in its own process, so that
+a slow minute of the machine is a slow minute for every peer.
 Each peer's process stays up over its turns and sleeps between them; Berth's is started anew each turn. Latency is the
 minimum of all turns; load is from the file to a method that can run, with libraries in memory and a warm page cache;
 memory is the peak of the process less what it held when its libraries were loaded (of Berth's processes the median).
-In f32 outputs are
-held to ONNX Runtime's; in other forms they may lie twice as far from them as the farthest peer's.
+In f32 outputs are held to ONNX Runtime's; in other forms they may lie twice as far from them as the farthest peer's.
 Exit 1 when outputs differ, when the geometric mean of Berth / best peer is over 1, or one model's is over 1.2.
 """
 import argparse
@@ -116,9 +116,9 @@ def median_ms(racer):
     return statistics.median(statistics.median(turn) for turn in racer.times)
 
 
-def race(args, model, folder):
+def race(args, model, folder, options):
     """All racers after their turns; those that cannot run the model are missing."""
-    options = ["--target", args.target] + (["--precision", "bf16"] if args.form == "bf16" else [])
+    options = ["--target", args.target, *(["--precision", "bf16"] if args.form == "bf16" else []), *options]
     made = make(model, args.form)
     racers = [Berth(args.berth, made, args.threads, folder, options, args.processor_time)]
     for name in PEERS:
@@ -142,10 +142,10 @@ def distance(outputs, wants):
                for a, b in zip(outputs, wants))
 
 
-def difference_of(form, berth, peers, wants):
-    """What is wrong with Berth's outputs; empty for nothing."""
+def difference_of(form, berth, peers, wants, atol):
+    """What is wrong with Berth's outputs; empty for nothing. In f32 they may be off by `atol` of the largest."""
     if form == "f32":
-        return difference(load_outputs(berth.outputs), wants, 1e-3, 1e-4)
+        return difference(load_outputs(berth.outputs), wants, 1e-3, atol)
     # ExecuTorch's was quantised by another tool.
     farthest = max(distance(load_outputs(p.outputs), wants) for p in peers if p.name != "executorch")
     own = distance(load_outputs(berth.outputs), wants)
@@ -153,14 +153,14 @@ def difference_of(form, berth, peers, wants):
     return "" if own <= max(2 * farthest, 1e-2) else f"{own:.2g} of their norm, the farthest peer {farthest:.2g}"
 
 
-def row_of(name, racers, form):
+def row_of(name, racers, form, atol):
     berth, everyone = racers[0], racers[1:]
     peers = [p for p in everyone if p.name != INSTALLED] if form == "f32" else everyone
     wants = load_outputs(next(p for p in peers if p.name == "onnxruntime").outputs)
     installed = [best_ms(p) for p in everyone if p.name == INSTALLED]
     return {
         "name": name,
-        "differs": difference_of(form, berth, everyone, wants),
+        "differs": difference_of(form, berth, everyone, wants, atol),
         "installed": best_ms(berth) / min(installed) if installed else float("nan"),
         "best": {r.name: best_ms(r) for r in racers},
         "median": {r.name: median_ms(r) for r in racers},
@@ -202,11 +202,11 @@ def add_options(cli):
     cli.add_argument("--form", choices=FORMS, default="f32")
 
 
-def raced(args, name, model):
-    """The row of one model."""
+def raced(args, name, model, atol=1e-4, options=()):
+    """The row of one model; difference_of() tells what `atol` is, `options` are more of `berth compile`."""
     with tempfile.TemporaryDirectory() as folder:
-        racers = race(args, model, pathlib.Path(folder))
-        row = row_of(name, racers, args.form)
+        racers = race(args, model, pathlib.Path(folder), options)
+        row = row_of(name, racers, args.form, atol)
         for racer in racers:
             racer.close()
     print(f"  {name}: {row['latency']:.2f} of the best peer's time", file=sys.stderr, flush=True)
