@@ -7,7 +7,6 @@
 #include "kernels/cpu/element_step.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/convert.h"
-#include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/iterate.h"
 
 namespace berth::cpu {
@@ -201,23 +200,10 @@ class Runner {
     }
   }
 
-  // Steps whose last bits depend on the instruction set are the portable kernel's where rounding follows: a byte more or
-  // less is not a last bit.
+  // Where rounding follows, the bits are the portable kernel's: a byte more or less is not a last bit.
   void run_step(const ChainStep& step, int64_t n, float* to) {
-    const ElementRun& a = runs_[step.operand[0]];
-    const ElementRun& b = runs_[step.operand[1]];
-    const ElementRun& c = runs_[step.operand[2]];
-    if (memory_.out_type == DType::kF32 || elementwise::is_exact(step.op)) {
-      return run_element_step(step.op, a, b, c, n, to);
-    }
-    constexpr int64_t kPart = 64;
-    float values[3][kPart];
-    for (int64_t i = 0; i < n; i += kPart) {
-      const int64_t part = std::min(kPart, n - i);
-      const ElementRun* const from[] = {&a, &b, &c};
-      for (int k = 0; k < elementwise::operands(step.op); ++k) expand(*from[k], i, part, values[k]);
-      portable::run_plain_step(step.op, values[0], values[1], values[2], part, to + i);
-    }
+    const auto run = memory_.out_type == DType::kF32 ? run_element_step : run_plain_element_step;
+    run(step.op, runs_[step.operand[0]], runs_[step.operand[1]], runs_[step.operand[2]], n, to);
   }
 
   static void expand(const ElementRun& run, int64_t begin, int64_t n, float* to) {

@@ -19,6 +19,10 @@ struct ElementRun {
 void run_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n,
                       float* out);
 
+/// The same with every operation rounded by itself: the bits of portable::run_plain_step(), on every instruction set.
+void run_plain_element_step(elementwise::Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c,
+                            int64_t n, float* out);
+
 /// Sums of several inputs in one pass.
 struct ElementSum {
   static constexpr int kMax = 4;

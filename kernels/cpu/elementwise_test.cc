@@ -327,6 +327,36 @@ TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
   }
 }
 
+// The last bits of steps that are several operations, which a joined product and sum would change: as bytes of their own.
+TEST(Elementwise, StepsBeforeBytesHaveThePortableBits) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  Random random(seed.value);
+  const int32_t size = 4099;
+  std::vector<Arg> inputs;
+  for (int k = 0; k < 3; ++k) {
+    const Array x = testing::f32({size});
+    for (int32_t i = 0; i < size; ++i)
+      x.tensor().data<float>()[i] = static_cast<float>(random.below(80001) - 40000) * 1e-4f;
+    inputs.emplace_back(x);
+  }
+  for (const Op op : {Op::kExp, Op::kLog, Op::kTanh, Op::kSigmoid, Op::kErf, Op::kElu, Op::kSilu, Op::kGelu,
+                      Op::kGeluTanh, Op::kMulAdd, Op::kPow, Op::kSin, Op::kCos}) {
+    SCOPED_TRACE("step " + std::to_string(static_cast<int>(op)));
+    QuantisedChain chain(3);
+    // Whole numbers of 2^-22, less the nearest multiple of 256.
+    const int64_t whole =
+        chain.step(Op::kRound, chain.step(Op::kMul, chain.step(op, 0, 1, 2), chain.constant(1 << 22)));
+    const int64_t multiple = chain.step(Op::kRound, chain.step(Op::kMul, whole, chain.constant(1.0 / 256)));
+    const int64_t rest = chain.step(Op::kSub, whole, chain.step(Op::kMul, multiple, chain.constant(256)));
+    const int64_t kept = chain.step(Op::kClamp, rest, chain.constant(-128), chain.constant(127));
+    chain.step(Op::kToI8, chain.step(Op::kNanTo, kept, chain.constant(0)));
+    chain.fill();
+    expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), chain.code, chain.constants},
+                            {Array(DType::kI8, {size})}, 0);
+  }
+}
+
 // Quotients at and beside halves, where a product with the inverse would round to another number; by factors of every
 // size, at the end of a chain and on the way.
 TEST(Elementwise, QuotientsAreRoundedAsDivisionDoes) {
