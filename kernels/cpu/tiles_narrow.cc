@@ -24,6 +24,10 @@ constexpr int64_t kFewPixels = 4;
 constexpr int64_t kMatrixPixels = 128;
 // Floats of an input with its padding that are few, whatever they are without.
 constexpr int64_t kSmallPadded = 1 << 14;
+// Floats of a rounded input that stay in a second-level cache until they are multiplied; and the fewest rows of a result
+// for which lines that another one reads too are rounded once more.
+constexpr int64_t kNearInput = 1 << 18;
+constexpr int64_t kFewRows = 8;
 // As many cycles as sums wait for a product of matrices, which takes one for each row.
 constexpr int64_t kMatrixWait = 52;
 
@@ -47,12 +51,16 @@ struct PairJob {
     matrix = is;
     const bool padded = matrix && !product;
     for (int i = 0; i < 2; ++i) {
-      const int64_t seen = (tiles.out[i] - 1) * tiles.stride[i] + (tiles.kernel[i] - 1) * tiles.dilation[i] + 1;
-      tiles.in[i] = product ? tiles.out[i] : padded ? seen : in[i];
+      tiles.in[i] = product ? tiles.out[i] : padded ? seen(i, tiles.out[i]) : in[i];
       tiles.padding[i] = padded || product ? 0 : padding[i];
     }
   }
 
+  /// How far the windows of `count` pixels of the result reach along axis `i`.
+  int64_t seen(int i, int64_t count) const {
+    return (count - 1) * tiles.stride[i] + (tiles.kernel[i] - 1) * tiles.dilation[i] + 1;
+  }
+  int64_t weight_pairs() const { return tiles.groups * tiles.panels * tiles.weight_panel; }
   int64_t in_pixels() const { return product ? tiles.pixels() : tiles.batch * tiles.in[0] * tiles.in[1]; }
   int64_t pixel_pairs() const { return tiles.in_channels(); }
 };
@@ -88,9 +96,13 @@ double work_of(const TileJob& job) {
 // Whether threads take some pixels with all weights, and not some weights with all pixels: where there is more input
 // than weight. Only of products, whose pixels are seen once.
 bool takes_blocks(const PairJob& job) {
-  const TileJob& t = job.tiles;
-  const int64_t weight = t.groups * t.panels * t.weight_panel;
-  return job.product && work_of(t) >= kSerialWork && weight < job.in_pixels() * job.pixel_pairs();
+  return job.product && work_of(job.tiles) >= kSerialWork && job.weight_pairs() < job.in_pixels() * job.pixel_pairs();
+}
+
+// The same of windows, some rows of the result at a time, where the whole input would leave the cache before it is read.
+bool takes_bands(const PairJob& job) {
+  const int64_t input = job.in_pixels() * job.pixel_pairs();
+  return job.matrix && !job.product && input > kNearInput && job.weight_pairs() < input;
 }
 
 // Strips that are taken at a time: of matrices more, because they read a weight in less time.
@@ -101,32 +113,49 @@ int64_t block_of(const PairJob& job, int threads) {
   return std::clamp<int64_t>(strips / (4 * threads), 1, std::max<int64_t>(most, 1));
 }
 
-// How the rounded input lies in temporary memory: whole, or a block of strips for each slot.
+// Rows of the result whose input stays near, and as many as leave each thread a few bands.
+int64_t band_of(const PairJob& job, int threads) {
+  const TileJob& t = job.tiles;
+  const int64_t lines = kNearInput / (t.in[1] * job.pixel_pairs());
+  const int64_t near = (lines - job.seen(0, 1)) / t.stride[0] + 1;
+  const int64_t fair = std::max(kFewRows, ceil_div<int64_t>(t.out[0] * t.batch, 4 * threads));
+  return std::clamp<int64_t>(near, 1, std::min(fair, t.out[0]));
+}
+
+// How the rounded input lies in temporary memory: whole, or a block for each slot.
 struct Rounded {
   int slots = 0;       // 0: whole
-  int64_t block = 0;   // strips
+  int64_t block = 0;   // strips of a product, rows of the result of a window
   int64_t floats = 0;  // of a slot, or in all
 
   Rounded(const PairJob& job, int threads) {
     floats = whole(job);
     if (takes_blocks(job)) set_block(job, threads, block_of(job, threads));
+    if (takes_bands(job)) set_block(job, threads, band_of(job, threads));
   }
   /// In no more than `most` floats, which are enough for more pixels. False if they are not.
   bool fit(const PairJob& job, int threads, int64_t most) {
-    if (!job.product) return all() <= most;
-    if (all() > most) set_block(job, threads, slots == 0 ? block_of(job, threads) : block);
+    if (!job.product && !job.matrix) return all() <= most;
+    const auto whole_block = job.product ? block_of : band_of;
+    if (all() > most) set_block(job, threads, slots == 0 ? whole_block(job, threads) : block);
     while (all() > most && block > 1) set_block(job, threads, block / 2);
     return all() <= most;
+  }
+  int64_t blocks(const PairJob& job) const {
+    const TileJob& t = job.tiles;
+    return job.product ? ceil_div(t.strips(), block) : t.batch * ceil_div(t.out[0], block);
   }
   int64_t all() const { return floats * std::max(slots, 1); }
   size_t bytes() const { return all() * sizeof(float); }
 
  private:
   static int64_t whole(const PairJob& job) { return job.in_pixels() * job.pixel_pairs(); }
-  void set_block(const PairJob& job, int threads, int64_t strips) {
-    block = strips;
-    slots = portable::slots_for(threads, ceil_div(job.tiles.strips(), block), work_of(job.tiles), kSerialWork);
-    floats = align_up<int64_t>(block * job.tiles.strip_height * job.pixel_pairs(), 16);
+  void set_block(const PairJob& job, int threads, int64_t count) {
+    const TileJob& t = job.tiles;
+    block = count;
+    const int64_t pixels = job.product ? block * t.strip_height : job.seen(0, block) * t.in[1];
+    floats = align_up<int64_t>(pixels * job.pixel_pairs(), 16);
+    slots = portable::slots_for(threads, blocks(job), work_of(t), kSerialWork);
   }
 };
 
@@ -246,10 +275,12 @@ class PairEngine final : public PackedEngine {
     job_.tiles.bias = operands.bias;
     job_.tiles.out_data = operands.out;
     input_ = operands.input;
-    if (rounded_.slots > 0) {
+    if (rounded_.slots == 0) {
+      run_whole(context, memory);
+    } else if (job_.product) {
       run_blocks(context, memory);
     } else {
-      run_whole(context, memory);
+      run_bands(context, memory);
     }
     return Error::kOk;
   }
@@ -295,22 +326,23 @@ class PairEngine final : public PackedEngine {
     functions_.narrow_pixels(from, count * groups, job_.depth, to);
   }
 
-  // Lines [begin, end) of the input of a window with its padding.
-  void round_lines(int64_t begin, int64_t end, float* memory) const {
+  // Line `y` of an image of a window's input, with its padding.
+  void round_line(int64_t image, int64_t y, float* to) const {
     const TileJob& t = job_.tiles;
     const int64_t pairs = job_.pixel_pairs();
+    if (y < 0 || y >= job_.in[0]) {
+      std::fill_n(to, t.in[1] * pairs, 0.0f);
+      return;
+    }
     const int64_t left = std::min(job_.padding[1], t.in[1]);
     const int64_t seen = std::clamp<int64_t>(t.in[1] - left, 0, job_.in[1]);
-    for (int64_t line = begin; line < end; ++line) {
-      float* to = memory + line * t.in[1] * pairs;
-      const int64_t image = line / t.in[0], y = line % t.in[0] - job_.padding[0];
-      if (y < 0 || y >= job_.in[0]) {
-        std::fill_n(to, t.in[1] * pairs, 0.0f);
-        continue;
-      }
-      std::fill_n(to, left * pairs, 0.0f);
-      round_run((image * job_.in[0] + y) * job_.in[1], seen, to + left * pairs);
-      std::fill_n(to + (left + seen) * pairs, (t.in[1] - left - seen) * pairs, 0.0f);
+    std::fill_n(to, left * pairs, 0.0f);
+    round_run((image * job_.in[0] + y) * job_.in[1], seen, to + left * pairs);
+    std::fill_n(to + (left + seen) * pairs, (t.in[1] - left - seen) * pairs, 0.0f);
+  }
+  void round_lines(int64_t image, int64_t begin, int64_t end, float* to) const {
+    for (int64_t line = begin; line < end; ++line, to += job_.tiles.in[1] * job_.pixel_pairs()) {
+      round_line(image, line - job_.padding[0], to);
     }
   }
 
@@ -318,7 +350,12 @@ class PairEngine final : public PackedEngine {
     const TileJob& t = job_.tiles;
     if (job_.matrix && !job_.product) {
       return context.parallel_for(t.batch * t.in[0], portable::grain_of(t.in[1] * job_.pixel_pairs()),
-                                  [&](int64_t begin, int64_t end) { round_lines(begin, end, memory); });
+                                  [&](int64_t begin, int64_t end) {
+                                    for (int64_t line = begin; line < end; ++line) {
+                                      round_lines(line / t.in[0], line % t.in[0], line % t.in[0] + 1,
+                                                  memory + line * t.in[1] * job_.pixel_pairs());
+                                    }
+                                  });
     }
     context.parallel_for(job_.in_pixels(), portable::grain_of(job_.pixel_pairs()), [&](int64_t begin, int64_t end) {
       round_pixels(begin, end, memory + begin * job_.pixel_pairs());
@@ -340,7 +377,7 @@ class PairEngine final : public PackedEngine {
   void run_blocks(KernelContext& context, float* memory) const {
     const int64_t strips = job_.tiles.strips();
     portable::for_each_item(
-        context, rounded_.slots, ceil_div(strips, rounded_.block),
+        context, rounded_.slots, rounded_.blocks(job_),
         [&](TileJob& job, int64_t item) {
           const int64_t begin = item * rounded_.block;
           const int64_t end = std::min(begin + rounded_.block, strips);
@@ -356,6 +393,38 @@ class PairEngine final : public PackedEngine {
         });
   }
 
+  // Rows of the result of a window, whose input is rounded for them alone.
+  void run_bands(KernelContext& context, float* memory) const {
+    const int64_t bands = ceil_div(job_.tiles.out[0], rounded_.block);
+    portable::for_each_item(
+        context, rounded_.slots, rounded_.blocks(job_),
+        [&](float* lines, int64_t item) {
+          const int64_t image = item / bands, y = item % bands * rounded_.block;
+          const PairJob band = band_job(image, y, lines);
+          const TileJob& job = band.tiles;
+          const int64_t first = y * job.stride[0];
+          round_lines(image, first, first + job.in[0], lines);
+          const int64_t strips = job.strips(), block = block_of(band, 1);
+          for (int64_t begin = 0; begin < strips; begin += block) {
+            for (int64_t panel = 0; panel < job.groups * job.panels; ++panel) {
+              functions_.tiles.run(job, panel, begin, std::min(begin + block, strips));
+            }
+          }
+        },
+        [&](int64_t slot) { return memory + slot * rounded_.floats; });
+  }
+  PairJob band_job(int64_t image, int64_t y, const float* lines) const {
+    PairJob band = job_;
+    TileJob& job = band.tiles;
+    job.batch = 1;
+    job.out[0] = std::min(rounded_.block, job.out[0] - y);
+    job.in[0] = job_.seen(0, job.out[0]);
+    job.input = lines;
+    job.out_data += image * job_.tiles.out_image + y * job_.tiles.out_row;
+    cutter_.cut_strips(&band);
+    return band;
+  }
+
   void run_whole(KernelContext& context, float* memory) {
     TileJob& job = job_.tiles;
     job.input = memory;
@@ -363,7 +432,7 @@ class PairEngine final : public PackedEngine {
     const int64_t strips = job.strips();
     const int64_t panels = job.groups * job.panels;
     // Where there is more weight than input, one panel with all strips; else some strips with all panels.
-    const bool all_weights = panels * job.weight_panel < job_.in_pixels() * job_.pixel_pairs();
+    const bool all_weights = job_.weight_pairs() < job_.in_pixels() * job_.pixel_pairs();
     const int64_t block = all_weights ? block_of(job_, threads_) : strips;
     const int64_t items = panels * strips;
     context.parallel_for(items, work_of(job) < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {

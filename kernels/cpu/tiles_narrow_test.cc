@@ -1,5 +1,6 @@
 // Products of narrow weights. The fears: a pair whose other half is not zero, a pixel that another thread has not rounded
-// yet, padding that is computed with or stored, a weight that is read as another, numbers that are rounded otherwise than the portable kernel does.
+// yet, padding that is computed with or stored, a weight that is read as another, numbers that are rounded otherwise than the
+// portable kernel does.
 
 #include "kernels/cpu/tiles_narrow.h"
 
@@ -299,6 +300,60 @@ TEST(TilesNarrowMatrices, SmallImagesOfManyChannelsArePortable) {
       }
     }
   });
+}
+
+// Large images are rounded some lines at a time: lines that two bands read, a last band of fewer rows, the next image's
+// first line, rows that a window skips.
+TEST(TilesNarrowMatrices, BandsOfLargeImagesArePortable) {
+  struct Shape {
+    int32_t batch, depth, columns, size[2];
+    int64_t kernel, stride, padding, dilation;
+  };
+  const Shape shapes[] = {{2, 131, 33, {47, 95}, 3, 1, 1, 1},
+                          {1, 260, 5, {61, 40}, 3, 2, 1, 1},
+                          {1, 96, 17, {83, 81}, 2, 1, 0, 3},
+                          {1, 700, 3, {9, 97}, 5, 1, 2, 1}};
+  for (const Shape& s : shapes) {
+    const Seed seed;
+    SCOPED_TRACE(seed.text() + ", " + std::to_string(s.depth) + " channels");
+    std::mt19937 random(seed.value);
+    const std::vector<uint8_t> last = {0, 2, 3, 1};
+    const auto taps = static_cast<int32_t>(s.kernel);
+    std::vector<int32_t> out = {s.batch, s.columns};
+    for (const int32_t size : s.size) {
+      const int64_t reach = (s.kernel - 1) * s.dilation + 1;
+      out.push_back(static_cast<int32_t>((size + 2 * s.padding - reach) / s.stride + 1));
+    }
+    const auto both = [](int64_t x) { return std::vector<int64_t>{x, x}; };
+    const Call call = {
+        testing::kConv,
+        untyped<portable::fused_conv_out>,
+        {random_array(random, {s.batch, s.depth, s.size[0], s.size[1]}, last),
+         as_type(random_array(random, {s.columns, s.depth, taps, taps}), DType::kBF16),
+         random_array(random, {s.columns}), random_array(random, out, last), both(s.stride), both(s.padding),
+         both(s.dilation), false, both(0), int64_t{1}, any_activation(random), -0.5, 0.5, ""},
+        Array(DType::kF32, out, {}, last),
+        "bf16 tiles"};
+    with_and_without_products([&] { check(call, 2e-3, {1, 3}, true); });
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(TilesNarrowMatrices, LargeImagesNeedLittleTemporaryMemory) {
+  if (matrix_functions().tiles.lanes == 0) GTEST_SKIP() << "this processor multiplies no matrices";
+  ConvSpec spec;
+  spec.in_channels = 128;
+  spec.out_channels = 64;
+  spec.weight_type = static_cast<int64_t>(DType::kBF16);
+  for (int i = 0; i < 2; ++i) {
+    spec.in[i] = spec.out[i] = 256;
+    spec.kernel[i] = 3;
+    spec.padding[i] = 1;
+  }
+  const int64_t in[4] = {128 * 65536, 1, 128 * 256, 128}, out[4] = {64 * 65536, 1, 64 * 256, 64};
+  std::copy_n(in, 4, spec.in_stride);
+  std::copy_n(out, 4, spec.out_stride);
+  EXPECT_LE(bf16_tile_kind(spec, 2)->temp_bytes(), 2 * ((1 << 20) + 1024));
 }
 
 // Windows that reach far beyond a small image: with its padding it would be 280 times as large.
