@@ -212,6 +212,23 @@ TEST(NarrowWeights, WhatIsFasterInF32HasAWeightOfF16) {
   EXPECT_NE(one.text.find(": f16[32,32,3,3]"), std::string::npos) << one.text;
 }
 
+// Registers of pixels are best for a mask of one channel, and matrices, where the processor has them, for three colours.
+TEST(NarrowWeights, LastConvolutionsAreNarrowWhereMatricesAreFaster) {
+  const auto last = [](const std::string& channels) {
+    return narrowed(with_constants({{"w", {std::stoi(channels), 32, 3, 3}}}, "%x: f32[1,32,28,28]",
+                                   "%y: f32[1," + channels + R"(,28,28] = aten::convolution(%x, %w, none, [1, 1],
+        [1, 1], [1, 1], false, [0, 0], 1)
+    return %y
+  )"),
+                    DType::kBF16);
+  };
+  EXPECT_TRUE(last("1").says("f16: fewer-products"));
+  EXPECT_EQ(last("3").says("f16: fewer-products"), !cpu::has_bf16_matrices());
+  cpu::forbid_matrices(true);
+  EXPECT_TRUE(last("3").says("f16: fewer-products"));
+  cpu::forbid_matrices(false);
+}
+
 #endif
 
 }  // namespace

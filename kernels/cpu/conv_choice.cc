@@ -30,6 +30,9 @@ bool have_wide_registers() { return tile_functions().lanes >= kWideLanes; }
 bool have_wide_registers() { return false; }
 #endif
 
+// Channels of a result for which matrices of 16 columns take longer than registers of pixels.
+constexpr int64_t kFewColumns = 2;
+
 template <typename Spec>
 bool prefer_tiles(const Spec& spec) {
   return spec.flops() < kLeastFlops || have_wide_registers();
@@ -192,11 +195,11 @@ bool prefers_fewer_products(const ConvSpec& spec, int threads) {
 #ifdef BERTH_HIGHWAY
   ConvSpec wide = spec;
   wide.weight_type = static_cast<int64_t>(DType::kF32);
-  if (last_conv_kind(wide, threads) != nullptr) return true;
+  // Products of matrices are sixteen times as many in a cycle, of which a few channels waste most.
+  const bool matrices = matrix_functions().tiles.lanes > 0;
+  if (last_conv_kind(wide, threads) != nullptr) return !matrices || spec.out_channels < kFewColumns;
   const auto kind = worthwhile_winograd_kind(wide, threads);
-  if (kind == nullptr) return false;
-  // Products of matrices are sixteen times as many in a cycle.
-  if (matrix_functions().tiles.lanes > 0) return false;
+  if (kind == nullptr || matrices) return false;
   // Pairs halve the products; tiles of 2x2 save a little more, but what they read is 3.5 times as large, and transforms
   // take the rest. Tiles of 4x4 take two thirds of the time of pairs (docs/precision.md).
   return !has_bf16_products() || kind->make()->weight().derived == Derived::kWinograd4;
