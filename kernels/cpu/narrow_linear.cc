@@ -11,6 +11,7 @@
 #include "base/math.h"
 #include "format/arguments.h"
 #include "kernels/cpu/narrow_linear_digits.h"
+#include "kernels/cpu/narrow_linear_planes.h"
 #include "kernels/cpu/narrow_linear_run.h"
 #include "kernels/cpu/narrow_linear_words.h"
 #include "kernels/cpu/tiles.h"
@@ -272,34 +273,47 @@ void run_digits(KernelContext& context, const Call& call, const NarrowDigits& di
 
 int slots_of(int threads) { return std::clamp(threads, 1, portable::kMaxSlots); }
 
-// A panel is an item: with all rows, unless there are few panels.
-void run_words(KernelContext& context, const Call& call, const NarrowWords& words, uint8_t* scratch) {
+void multiply(const NarrowPacked& packed, int64_t panel, const NarrowWords& words, int64_t begin, int64_t end,
+              const NarrowWords::Scratch& scratch) {
+  multiply_words(packed, panel, words, begin, end, scratch);
+}
+void multiply(const NarrowPacked& packed, int64_t panel, const NarrowPlanes& planes, int64_t begin, int64_t end,
+              const NarrowPlanes::Scratch& scratch) {
+  multiply_planes(packed, panel, planes, begin, end, scratch);
+}
+
+// A panel is an item: with all rows, unless there are few panels. Numbers is NarrowWords or NarrowPlanes.
+template <typename Numbers>
+void run_panels(KernelContext& context, const Call& call, const Numbers& numbers, uint8_t* scratch) {
   const NarrowLayout& layout = call.packed.layout;
   const int slots = slots_of(context.threads());
   const int64_t pieces = std::min(ceil_div<int64_t>(slots, layout.panels()), call.rows);
-  const int64_t bytes = NarrowWords::scratch_bytes(NarrowWords::most_rows(layout));
+  const int64_t bytes = Numbers::scratch_bytes(Numbers::most_rows(layout));
   portable::for_each_item(
       context, slots, layout.panels() * pieces,
-      [&](NarrowWords::Scratch& own, int64_t item) {
+      [&](typename Numbers::Scratch& own, int64_t item) {
         const int64_t first = item % pieces * call.rows / pieces;
         const int64_t last = (item % pieces + 1) * call.rows / pieces;
-        multiply_words(call.packed, item / pieces, words, first, last, own);
+        multiply(call.packed, item / pieces, numbers, first, last, own);
         finish(call.part(first, last - first), item / pieces, own.sum);
       },
-      [&](int64_t slot) { return NarrowWords::Scratch(scratch + slot * bytes); });
+      [&](int64_t slot) { return typename Numbers::Scratch(scratch + slot * bytes); });
 }
 
-size_t words_memory(const NarrowLayout& layout, int64_t rows, int threads) {
-  const int64_t most = NarrowWords::most_rows(layout);
-  return NarrowWords::bytes(layout, std::min(rows, most)) + slots_of(threads) * NarrowWords::scratch_bytes(most);
+template <typename Numbers>
+size_t numbers_memory(const NarrowLayout& layout, int64_t rows, int threads) {
+  const int64_t most = Numbers::most_rows(layout);
+  return Numbers::bytes(layout, std::min(rows, most)) + slots_of(threads) * Numbers::scratch_bytes(most);
 }
 
 // Bytes of temporary memory for `rows` rows at most.
 size_t memory_of(const NarrowLayout& layout, int64_t rows, int threads) {
   const size_t digits = NarrowDigits::bytes(layout, std::min(rows, NarrowDigits::most_rows(layout)));
   if (rows <= kNarrowRows) return digits;
-  const size_t few = std::max(digits, threads * kWideBytes);
-  return NarrowWords::take(layout, rows) ? std::max(few, words_memory(layout, rows, threads)) : few;
+  size_t most = std::max(digits, threads * kWideBytes);
+  if (NarrowWords::take(layout, rows)) most = std::max(most, numbers_memory<NarrowWords>(layout, rows, threads));
+  if (NarrowPlanes::take(layout, rows)) most = std::max(most, numbers_memory<NarrowPlanes>(layout, rows, threads));
+  return most;
 }
 
 void run_rows(KernelContext& context, const Call& call, void* memory) {
@@ -314,28 +328,43 @@ void run_as_digits(KernelContext& context, const Call& call, void* memory) {
   fits ? run_digits(context, call, digits) : run_rows(context, call, memory);
 }
 
-void run_as_words(KernelContext& context, const Call& call, void* memory) {
+bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowWords& words) {
+  return split_into_words(layout, row, i, words);
+}
+bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowPlanes& planes) {
+  return split_into_planes(layout, row, i, planes);
+}
+
+template <typename Numbers>
+void run_as(KernelContext& context, const Call& call, void* memory) {
   const NarrowLayout& layout = call.packed.layout;
-  const NarrowWords words(layout, call.rows, memory);
+  const Numbers numbers(layout, call.rows, memory);
   const bool fits =
-      split(context, call, [&](const float* row, int64_t i) { return split_into_words(layout, row, i, words); });
+      split(context, call, [&](const float* row, int64_t i) { return split_row(layout, row, i, numbers); });
   if (!fits) return run_rows(context, call, memory);
-  run_words(context, call, words, static_cast<uint8_t*>(memory) + NarrowWords::bytes(layout, call.rows));
+  run_panels(context, call, numbers, static_cast<uint8_t*>(memory) + Numbers::bytes(layout, call.rows));
+}
+
+// What computes some rows, and as many as it takes at a time.
+struct Way {
+  void (*run)(KernelContext& context, const Call& call, void* memory);
+  int64_t rows;
+};
+
+Way way_of(const NarrowLayout& layout, int64_t rows) {
+  if (has_narrow_planes(layout, rows)) return {run_as<NarrowPlanes>, NarrowPlanes::most_rows(layout)};
+  if (has_narrow_words(layout, rows)) return {run_as<NarrowWords>, NarrowWords::most_rows(layout)};
+  if (has_narrow_digits(layout.bits, rows)) return {run_as_digits, NarrowDigits::most_rows(layout)};
+  return {run_rows, rows};
 }
 
 Error run(KernelContext& context, const Call& call) {
   const NarrowLayout& layout = call.packed.layout;
   void* memory = context.allocate_temp(memory_of(layout, call.rows, context.threads()));
   if (memory == nullptr) return Error::kMemoryAllocationFailed;
-  if (!has_narrow_digits(layout.bits, call.rows)) {
-    run_rows(context, call, memory);
-    return Error::kOk;
-  }
-  const bool as_words = has_narrow_words(layout, call.rows);
-  const int64_t step = as_words ? NarrowWords::most_rows(layout) : NarrowDigits::most_rows(layout);
-  for (int64_t row = 0; row < call.rows; row += step) {
-    const Call some = call.part(row, std::min(step, call.rows - row));
-    as_words ? run_as_words(context, some, memory) : run_as_digits(context, some, memory);
+  const Way way = way_of(layout, call.rows);
+  for (int64_t row = 0; row < call.rows; row += way.rows) {
+    way.run(context, call.part(row, std::min(way.rows, call.rows - row)), memory);
   }
   return Error::kOk;
 }

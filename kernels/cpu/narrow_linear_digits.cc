@@ -84,6 +84,14 @@ bool digit_power(float largest, int* power) {
   return true;
 }
 
+NarrowDigits::Chunk chunk_of(const int32_t (&sums)[NarrowDigits::kDigits], int centre, int power) {
+  NarrowDigits::Chunk chunk;
+  for (int d = 0; d < NarrowDigits::kDigits; ++d) chunk.start[d] = -centre * sums[d];
+  chunk.total = static_cast<float>((int64_t{sums[2]} * 256 + sums[1]) * 256 + sums[0]);
+  chunk.step = power_of_two(-power);
+  return chunk;
+}
+
 bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i, const NarrowDigits& digits) {
   const DigitFunctions functions = digit_functions(layout);
   const int shift = layout.digits == 2 ? 8 : 0;
@@ -96,9 +104,7 @@ bool split_into_digits(const NarrowLayout& layout, const float* input, int64_t i
     int32_t sums[NarrowDigits::kDigits];
     functions.split(input + k, end - k, power_of_two(power - shift), shift,
                     digits.digits(i) + NarrowDigits::kDigits * k, sums);
-    for (int d = 0; d < NarrowDigits::kDigits; ++d) chunk->start[d] = -centre * sums[d];
-    chunk->total = static_cast<float>((int64_t{sums[2]} * 256 + sums[1]) * 256 + sums[0]);
-    chunk->step = power_of_two(-power);
+    *chunk = chunk_of(sums, centre, power);
     k = end;
   }
   return true;

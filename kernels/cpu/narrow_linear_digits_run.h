@@ -14,6 +14,9 @@ bool digit_power(float largest, int* power);
 /// 2^n. REQUIRES: -126 <= n <= 127. An element times one is exact.
 inline float power_of_two(int n) { return __builtin_bit_cast(float, static_cast<uint32_t>(n + 127) << 23); }
 
+/// What is known of a chunk whose digits have these sums, of steps of 2^-power; weights lie `centre` above zero.
+NarrowDigits::Chunk chunk_of(const int32_t (&sums)[NarrowDigits::kDigits], int centre, int power);
+
 /// Some blocks of a panel, or a chunk of one: as much as stays in a first-level cache while rows have their turns.
 struct DigitTurn {
   const uint8_t* weight;

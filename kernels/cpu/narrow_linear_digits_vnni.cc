@@ -1,6 +1,7 @@
 // Digits with AVX-512 VNNI.
 #include <algorithm>
 
+#include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_digits_run.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
@@ -124,7 +125,6 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   for (int64_t k = 0; k < turn.rows; k += kGroup, weight += turn.width * 4, x += kDigits * kGroup) {
     add_group<kBits, kFirst, kRows, kVectors>(weight, x, rows.row_bytes, sum);
   }
-  const __m512 base = _mm512_set1_ps(256);
   const bool has_zeros = turn.zeros != nullptr || turn.real_zeros != nullptr;
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
@@ -136,20 +136,12 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const NarrowDigits::Chunk& chunk = rows.chunk[i * rows.row_chunks];
-      const __m512i most = _mm512_add_epi32(_mm512_slli_epi32(sum[i][2][v], 8), sum[i][1][v]);
-      __m512 all = _mm512_cvtepi32_ps(most);
+      __m512i digit[kDigits];
+      BERTH_UNROLL
+      for (int d = kFirst; d < kDigits; ++d) digit[d] = sum[i][d][v];
+      const __m512 all = has_zeros ? value_of_digits<kFirst, true>(digit, chunk, zeros)
+                                   : value_of_digits<kFirst, false>(digit, chunk, zeros);
       float* to = out + i * kNarrowPanel + at;
-      if (kFirst > 0 && !has_zeros) {
-        all = _mm512_mul_ps(all, _mm512_set1_ps(256 * chunk.step));
-      } else {
-        if constexpr (kFirst == 0) {
-          all = _mm512_fmadd_ps(all, base, _mm512_cvtepi32_ps(sum[i][0][v]));
-        } else {
-          all = _mm512_mul_ps(all, base);
-        }
-        if (has_zeros) all = _mm512_fnmadd_ps(zeros, _mm512_set1_ps(chunk.total), all);
-        all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
-      }
       _mm512_storeu_ps(to, _mm512_fmadd_ps(all, scale, _mm512_loadu_ps(to)));
     }
   }

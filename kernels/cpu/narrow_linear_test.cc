@@ -10,6 +10,7 @@
 #include "base/seeds_testing.h"
 #include "format/activation_names.h"
 #include "kernels/cpu/guarded_testing.h"
+#include "kernels/cpu/matrix_products.h"
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/cpu/packing_narrow.h"
@@ -255,18 +256,18 @@ TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
   }
 }
 
-// A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first. Odd depths, blocks
-// longer than what is widened at a time, panels of fewer columns, rows that do not fill a tile.
+// A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first, or as matrices.
+// Odd depths, blocks longer than what is widened at a time, panels of fewer columns, rows that do not fill a tile.
 TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
   if (!has_narrow_digits(8, 100)) GTEST_SKIP() << "this processor has no digits for many rows";
   testing::for_each_seed(24, [](unsigned seed) {
     std::mt19937 random(seed);
     const auto whole = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
     GuardedMemory memory(random);
-    const int32_t bits = seed % 2 == 0 ? 8 : 4, rows = whole(24, 110), columns = whole(1, 150);
+    const int32_t bits = seed % 2 == 0 ? 8 : 4, rows = whole(12, 110), columns = whole(1, 150);
     const int32_t depth = seed % 3 == 0 ? whole(1, 3000) : whole(1, 40) * 8;
     const int32_t block = seed % 3 == 0 ? depth : whole(0, 1) == 0 ? 32 : 8 * whole(1, 40);
-    const NarrowLayout layout = {depth, columns, block, (depth - 1) / block + 1, bits, 2};
+    const NarrowLayout layout = {depth, columns, block, (depth - 1) / block + 1, bits, seed % 5 < 2 ? 3 : 2};
     const Array input = memory(random_array(random, {rows, depth}));
     // Ranges that change from chunk to chunk, and chunks of zeros.
     for (int32_t i = 0; i < rows * depth; ++i) {
@@ -290,6 +291,10 @@ TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
     };
     const std::vector<double> all = run(input, 1);
     EXPECT_TRUE(all == run(input, 3)) << "threads change the result";
+    forbid_matrices(true);
+    const bool same = all == run(input, 1);
+    forbid_matrices(false);
+    EXPECT_TRUE(same) << "matrices change the result";
     for (int32_t i = 0; i < rows; ++i) {
       const Array one = memory(Array(DType::kF32, {1, depth}));
       std::copy_n(input.tensor().data<float>() + i * depth, depth, one.tensor().data<float>());
