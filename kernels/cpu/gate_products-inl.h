@@ -43,10 +43,19 @@ struct GateProduct {
 };
 
 // kVectors registers of units from `unit` on, which are `at` and following of the sums; all gates at once, so that a row
-// of the weight is read in few runs.
-template <int kGates, int kRows, int kVectors>
-HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t at, GateSums<kGates>& sums) {
+// of the weight is read in few runs. The last register has `last` units.
+template <int kGates, int kRows, int kVectors, bool kPart = false>
+HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t at, GateSums<kGates>& sums,
+                            int64_t last = kLanes) {
   const FloatTag d;
+  const auto load = [&](const float* from) {
+    if constexpr (kPart) {
+      return load_part(from, last);
+    } else {
+      return hn::LoadU(d, from);
+    }
+  };
+  static_assert(!kPart || kVectors == 1);
   FloatVector sum[kRows][kGates][kVectors];
   BERTH_UNROLL_FULL
   for (int g = 0; g < kGates; ++g) {
@@ -55,7 +64,7 @@ HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t 
     for (int r = 0; r < kRows; ++r) {
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) {
-        sum[r][g][v] = start == nullptr ? hn::Zero(d) : hn::LoadU(d, start + r * p.start_row + unit + v * kLanes);
+        sum[r][g][v] = start == nullptr ? hn::Zero(d) : load(start + r * p.start_row + unit + v * kLanes);
       }
     }
   }
@@ -71,7 +80,7 @@ HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t 
     for (int g = 0; g < kGates; ++g) {
       BERTH_UNROLL_FULL
       for (int v = 0; v < kVectors; ++v) {
-        const FloatVector w = hn::LoadU(d, weight + g * p.width + v * kLanes);
+        const FloatVector w = load(weight + g * p.width + v * kLanes);
         BERTH_UNROLL_FULL
         for (int r = 0; r < kRows; ++r) sum[r][g][v] = hn::MulAdd(before[r], w, sum[r][g][v]);
       }
@@ -82,19 +91,7 @@ HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t 
     BERTH_UNROLL_FULL
     for (int g = 0; g < kGates; ++g) {
       BERTH_UNROLL_FULL
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][g][v], d, &sums.gate[r][g][at + v * kLanes]);
-    }
-  }
-}
-
-template <int kGates>
-void add_one(const GateProduct<kGates>& p, int64_t rows, int64_t unit, int64_t at, GateSums<kGates>& sums) {
-  const float* weight = p.block_of(unit);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t g = 0; g < kGates; ++g) {
-      float sum = p.start[g] == nullptr ? 0 : p.start[g][r * p.start_row + unit];
-      for (int64_t k = 0; k < p.size; ++k) sum += p.hidden[r * p.size + k] * weight[k * p.weight_row + g * p.width];
-      sums.gate[r][g][at] = sum;
+      for (int v = 0; v < kVectors; ++v) hn::Store(sum[r][g][v], d, &sums.gate[r][g][at + v * kLanes]);
     }
   }
 }
@@ -112,7 +109,7 @@ void add_products(const GateProduct<kGates>& p, int64_t begin, int64_t end, Gate
     unit += 2 * kLanes;
   }
   for (; unit + kLanes <= end; unit += kLanes) add_product<kGates, kRows, 1>(p, unit, unit - begin, sums);
-  for (; unit < end; ++unit) add_one(p, kRows, unit, unit - begin, sums);
+  if (unit < end) add_product<kGates, kRows, 1, true>(p, unit, unit - begin, sums, end - unit);
 }
 
 // e^-x for the gates: sigmoid and tanh are as good as 0, 1 and -1 beyond 40, and products of two of these are finite.

@@ -126,6 +126,34 @@ HWY_INLINE FloatVector exp_of_negative(FloatVector x) {
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }
 
+// Instruction sets without masks would read and write whole registers, and others' elements with them.
+#define BERTH_HAS_MASKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
+
+/// The first `count` elements, less than a register has, and zeros.
+HWY_INLINE FloatVector load_part(const float* from, int64_t count) {
+  const FloatTag d;
+#if BERTH_HAS_MASKS
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#else
+  HWY_ALIGN float whole[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
+  return hn::Load(d, whole);
+#endif
+}
+
+HWY_INLINE void store_part(FloatVector x, float* to, int64_t count) {
+  const FloatTag d;
+#if BERTH_HAS_MASKS
+  hn::BlendedStore(x, hn::FirstN(d, count), d, to);
+#else
+  HWY_ALIGN float whole[kLanes];
+  hn::Store(x, d, whole);
+  for (int64_t i = 0; i < count; ++i) to[i] = whole[i];
+#endif
+}
+
+#undef BERTH_HAS_MASKS
+
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
 HWY_AFTER_NAMESPACE();

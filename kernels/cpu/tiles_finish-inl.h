@@ -21,32 +21,6 @@ struct Columns {
   int64_t first, count;
 };
 
-// Instruction sets without masks would read and write whole registers, and others' elements with them.
-#define BERTH_HAS_MASKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
-
-/// The first `count` elements, less than a register has, and zeros.
-HWY_INLINE FloatVector load_part(const float* from, int64_t count) {
-  const FloatTag d;
-#if BERTH_HAS_MASKS
-  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-#else
-  HWY_ALIGN float whole[kLanes] = {};
-  for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
-  return hn::Load(d, whole);
-#endif
-}
-
-HWY_INLINE void store_part(FloatVector x, float* to, int64_t count) {
-  const FloatTag d;
-#if BERTH_HAS_MASKS
-  hn::BlendedStore(x, hn::FirstN(d, count), d, to);
-#else
-  HWY_ALIGN float whole[kLanes];
-  hn::Store(x, d, whole);
-  for (int64_t i = 0; i < count; ++i) to[i] = whole[i];
-#endif
-}
-
 /// Whether `position` is one of an axis of `size`, and not in the padding.
 HWY_INLINE bool inside(int64_t position, int64_t size) {
   return static_cast<uint64_t>(position) < static_cast<uint64_t>(size);
@@ -135,7 +109,5 @@ HWY_INLINE FloatVector activate_simply(const portable::Activation& activation, F
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
 HWY_AFTER_NAMESPACE();
-
-#undef BERTH_HAS_MASKS
 
 #endif
