@@ -16,6 +16,7 @@
 
 #include "kernels/cpu/element_step.h"
 #include "kernels/portable/math.h"
+#include "kernels/portable/sines.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -62,8 +63,8 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kGelu) return a * 0.5f * (1 + math::erf(a * 0.70710678f));
   if constexpr (op == Op::kGeluTanh) return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
   if constexpr (op == Op::kMulAdd) return a * b + c;
-  if constexpr (op == Op::kSin) return std::sin(a);
-  if constexpr (op == Op::kCos) return std::cos(a);
+  if constexpr (op == Op::kSin) return math::sine<0>(a);
+  if constexpr (op == Op::kCos) return math::sine<1>(a);
   if constexpr (op == Op::kRound) return __builtin_rintf(a);
   if constexpr (op == Op::kNanTo) return a != a ? b : a;
   if constexpr (op == Op::kToU8) return as_byte<uint8_t>(a);
@@ -86,6 +87,7 @@ void one(const Operands& o) {
     for (int64_t i = 0; i < n; ++i) out[i] = value;
     return;
   }
+  if constexpr (op == Op::kSin || op == Op::kCos) return math::sines < op == Op::kCos ? 1 : 0 > (a, n, out);
   BERTH_SIMD
   for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], 0, 0);
 }

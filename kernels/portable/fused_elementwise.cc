@@ -9,6 +9,7 @@
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/portable.h"
+#include "kernels/portable/trigonometry.h"
 
 namespace berth::portable {
 namespace {
@@ -67,8 +68,8 @@ float apply(Op op, float a, float b, float c) {
     case Op::kGelu: return a * 0.5f * (1 + math::erf(a * 0.70710678f));
     case Op::kGeluTanh: return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
     case Op::kMulAdd: return a * b + c;
-    case Op::kSin: return std::sin(a);
-    case Op::kCos: return std::cos(a);
+    case Op::kSin: return math::sine<0>(a);
+    case Op::kCos: return math::sine<1>(a);
     case Op::kRound: return __builtin_rintf(a);
     case Op::kNanTo: return a != a ? b : a;
     case Op::kToU8: return as_byte<uint8_t>(a);

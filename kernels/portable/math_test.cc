@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "kernels/portable/trigonometry.h"
+
 namespace berth::portable {
 namespace {
 
@@ -68,7 +70,24 @@ TEST(Math, ErfIsWithinFourUlp) {
   expect_close([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 2);
 }
 
+TEST(Math, SineAndCosineAreWithinOneUlp) {
+  expect_close([](float x) { return math::sine<0>(x); }, [](double x) { return std::sin(x); }, 0.75);
+  expect_close([](float x) { return math::sine<1>(x); }, [](double x) { return std::cos(x); }, 0.75);
+}
+
+// The nearest floats to multiples of pi / 2, where what is left of the angle is smallest.
+TEST(Math, SineAndCosineNearTheirZeros) {
+  for (int n = 1; n < 660000; n += 97) {
+    auto x = static_cast<float>(n * 1.57079632679489661923);
+    for (int k = 0; k < 3; ++k, x = std::nextafter(x, math::kInfinity)) {
+      ASSERT_NEAR(math::sine<0>(x), std::sin(static_cast<double>(x)), ulp_of(std::sin(static_cast<double>(x)))) << x;
+      ASSERT_NEAR(math::sine<1>(-x), std::cos(static_cast<double>(x)), ulp_of(std::cos(static_cast<double>(x)))) << x;
+    }
+  }
+}
+
 TEST(Math, ZerosKeepTheirSign) {
+  EXPECT_TRUE(std::signbit(math::sine<0>(-0.0f)));
   EXPECT_TRUE(std::signbit(math::tanh(-0.0f)));
   EXPECT_TRUE(std::signbit(math::erf(-0.0f)));
   EXPECT_TRUE(std::signbit(math::expm1(-0.0f)));

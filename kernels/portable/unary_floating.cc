@@ -3,6 +3,7 @@
 #include "kernels/portable/math.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/promotion.h"
+#include "kernels/portable/sines.h"
 
 namespace berth::portable {
 namespace {
@@ -43,13 +44,35 @@ BERTH_FLOATING_KERNEL(asin_out, Asin, std::asin(x))
 BERTH_FLOATING_KERNEL(asinh_out, Asinh, std::asinh(x))
 BERTH_FLOATING_KERNEL(atan_out, Atan, std::atan(x))
 BERTH_FLOATING_KERNEL(atanh_out, Atanh, std::atanh(x))
-BERTH_FLOATING_KERNEL(cos_out, Cos, std::cos(x))
 BERTH_FLOATING_KERNEL(cosh_out, Cosh, std::cosh(x))
-BERTH_FLOATING_KERNEL(sin_out, Sin, std::sin(x))
 BERTH_FLOATING_KERNEL(sinh_out, Sinh, std::sinh(x))
 BERTH_FLOATING_KERNEL(tan_out, Tan, std::tan(x))
 
 #undef BERTH_FLOATING_KERNEL
 
+template <int kQuarters>
+BERTH_MULTIVERSION void sines_f32(const Chunk& chunk) {
+  math::sines<kQuarters>(static_cast<const float*>(chunk.in[0]), chunk.n, static_cast<float*>(chunk.out));
+}
+
+template <typename T>
+struct Sine : NoScalars {
+  using NoScalars::NoScalars;
+  T operator()(T x) const { return std::sin(x); }
+};
+template <typename T>
+struct Cosine : NoScalars {
+  using NoScalars::NoScalars;
+  T operator()(T x) const { return std::cos(x); }
+};
+
 }  // namespace
+
+Error sin_out(KernelContext& context, const arguments::sin_out& args) {
+  return run_unary_floating(context, args.self, args.out, {sines_f32<0>, unary_plain<Sine, double>, nullptr});
+}
+Error cos_out(KernelContext& context, const arguments::cos_out& args) {
+  return run_unary_floating(context, args.self, args.out, {sines_f32<1>, unary_plain<Cosine, double>, nullptr});
+}
+
 }  // namespace berth::portable

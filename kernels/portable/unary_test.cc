@@ -186,6 +186,30 @@ TEST(Unary, FloatingKernelsAreTheFunctionsOfTheirNames) {
   }
 }
 
+// Angles that the loops leave to the C library, between those that they do not; the ends of their parts.
+TEST(Unary, SinesOfFarAnglesAreTheCLibrarys) {
+  for (const size_t count : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{200}}) {
+    for (const size_t far : {size_t{0}, count / 2, count - 1}) {
+      for (const double angle : {3e6, -1e30, -0.0, static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+        Values in(count);
+        for (size_t i = 0; i < count; ++i)
+          in[i] = std::ldexp(static_cast<double>(i % 37) - 18, static_cast<int>(i % 9));
+        in[far] = angle;
+        const Array x(DType::kF32, {static_cast<int32_t>(count)}, in);
+        for (const bool cosine : {false, true}) {
+          const Values actual = cosine ? call(cos_out, in, DType::kF32) : call(sin_out, in, DType::kF32);
+          for (size_t i = 0; i < count; ++i) {
+            const double exact = cosine ? std::cos(x.values()[i]) : std::sin(x.values()[i]);
+            ASSERT_EQ(std::isnan(actual[i]), std::isnan(exact)) << x.values()[i];
+            ASSERT_TRUE(std::isnan(exact) || std::fabs(actual[i] - exact) <= 1e-7 * std::fabs(exact)) << x.values()[i];
+            ASSERT_TRUE(std::isnan(exact) || std::signbit(actual[i]) == std::signbit(exact)) << x.values()[i];
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Unary, ActivationsAreTheirFormulas) {
   const Values in = {-8, -2, -1, -0.5, -0.0, 0, 0.3, 1, 2, 8};
   const Array x = f32({10}, in);
