@@ -28,10 +28,10 @@ portable::Sizes moment_sizes(const Tensor& input, int leading) {
   return sizes;
 }
 
-using RowFunction = void (*)(const float* x, int64_t n, float* y);
+using RowsFunction = void (*)(const float* x, int64_t rows, int64_t n, float* y);
 
 template <typename Args>
-Error run_softmax(KernelContext& context, const Args& args, RowFunction row,
+Error run_softmax(KernelContext& context, const Args& args, RowsFunction function,
                   Error (*portable_kernel)(KernelContext&, const Args&)) {
   const Tensor& self = args.self;
   Tensor& out = args.out;
@@ -44,7 +44,7 @@ Error run_softmax(KernelContext& context, const Args& args, RowFunction row,
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
   const int64_t n = self.size(normal);
   context.parallel_for(self.numel() / n, std::max<int64_t>(1, kGrainElements / n), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) row(self.data<float>() + i * n, n, out.data<float>() + i * n);
+    function(self.data<float>() + begin * n, end - begin, n, out.data<float>() + begin * n);
   });
   return Error::kOk;
 }
@@ -82,11 +82,11 @@ Error native_layer_norm_out(KernelContext& context, const arguments::native_laye
 }
 
 Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {
-  return run_softmax(context, args, softmax_row, portable::softmax_out);
+  return run_softmax(context, args, softmax_of_rows, portable::softmax_out);
 }
 
 Error log_softmax_out(KernelContext& context, const arguments::log_softmax_out& args) {
-  return run_softmax(context, args, log_softmax_row, portable::log_softmax_out);
+  return run_softmax(context, args, log_softmax_of_rows, portable::log_softmax_out);
 }
 
 }  // namespace berth::cpu

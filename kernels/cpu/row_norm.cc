@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/simd_tile-inl.h"
+#include "kernels/portable/math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -17,6 +18,8 @@ namespace {
 
 // Registers of sums that do not wait for each other.
 constexpr int kAtOnce = 4;
+// Rows of no more elements have a lane each: a register of their own would be mostly empty.
+constexpr int64_t kShortRow = 8;
 
 float total(const FloatVector (&sum)[kAtOnce]) {
   return hn::GetLane(hn::SumOfLanes(FloatTag(), hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]))));
@@ -123,7 +126,7 @@ float sum_of_exponentials(const float* x, int64_t n, float max, float* y) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-void softmax(const float* x, int64_t n, float* y) {
+void softmax_row(const float* x, int64_t n, float* y) {
   const FloatTag d;
   const float sum = sum_of_exponentials(x, n, largest(x, n), y);
   const float factor = 1 / sum;
@@ -132,7 +135,7 @@ void softmax(const float* x, int64_t n, float* y) {
   for (; i < n; ++i) y[i] *= factor;
 }
 
-void log_softmax(const float* x, int64_t n, float* y) {
+void log_softmax_row(const float* x, int64_t n, float* y) {
   const FloatTag d;
   const float max = largest(x, n);
   const float log_sum = std::log(sum_of_exponentials(x, n, max, nullptr));
@@ -142,6 +145,47 @@ void log_softmax(const float* x, int64_t n, float* y) {
   }
   for (; i < n; ++i) y[i] = x[i] - max - log_sum;
 }
+
+// As many rows as a register has lanes, each in a lane of its own; `rows` of them are there.
+template <bool kLog>
+void few_short_rows(const float* x, int64_t rows, int64_t n, float* y) {
+  const FloatTag d;
+  alignas(64) float element[kShortRow][kLanes] = {};
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t i = 0; i < n; ++i) element[i][r] = x[r * n + i];
+  }
+  FloatVector max = hn::Load(d, element[0]);
+  for (int64_t i = 1; i < n; ++i) max = hn::Max(max, hn::Load(d, element[i]));
+  FloatVector sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; ++i) {
+    const FloatVector below = hn::Sub(hn::Load(d, element[i]), max);
+    const FloatVector e = exp_of_negative(below);
+    sum = hn::Add(sum, e);
+    hn::Store(kLog ? below : e, d, element[i]);
+  }
+  alignas(64) float by[kLanes];
+  hn::Store(kLog ? sum : hn::Div(hn::Set(d, 1.0f), sum), d, by);
+  for (int64_t r = 0; r < rows; ++r) {
+    const float own = kLog ? portable::math::log(by[r]) : by[r];
+    for (int64_t i = 0; i < n; ++i) y[r * n + i] = kLog ? element[i][r] - own : element[i][r] * own;
+  }
+}
+
+template <bool kLog>
+void all_rows(const float* x, int64_t rows, int64_t n, float* y) {
+  if (n > kShortRow) {
+    for (int64_t r = 0; r < rows; ++r) {
+      kLog ? log_softmax_row(x + r * n, n, y + r * n) : softmax_row(x + r * n, n, y + r * n);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; r += kLanes) {
+    few_short_rows<kLog>(x + r * n, std::min<int64_t>(kLanes, rows - r), n, y + r * n);
+  }
+}
+
+void softmax(const float* x, int64_t rows, int64_t n, float* y) { all_rows<false>(x, rows, n, y); }
+void log_softmax(const float* x, int64_t rows, int64_t n, float* y) { all_rows<true>(x, rows, n, y); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -160,9 +204,13 @@ void normalize_row(const float* x, int64_t n, float eps, const float* weight, co
   HWY_DYNAMIC_DISPATCH(normalize)(x, n, eps, weight, bias, y, mean, rstd);
 }
 
-void softmax_row(const float* x, int64_t n, float* y) { HWY_DYNAMIC_DISPATCH(softmax)(x, n, y); }
+void softmax_of_rows(const float* x, int64_t rows, int64_t n, float* y) {
+  HWY_DYNAMIC_DISPATCH(softmax)(x, rows, n, y);
+}
 
-void log_softmax_row(const float* x, int64_t n, float* y) { HWY_DYNAMIC_DISPATCH(log_softmax)(x, n, y); }
+void log_softmax_of_rows(const float* x, int64_t rows, int64_t n, float* y) {
+  HWY_DYNAMIC_DISPATCH(log_softmax)(x, rows, n, y);
+}
 
 }  // namespace berth::cpu
 #endif

@@ -17,7 +17,8 @@ constexpr float kFarAngle = 1048576.0f;
 /// The sine of x + kQuarters * pi / 2. REQUIRES: |x| <= kFarAngle, or the result is not used.
 template <int kQuarters>
 BERTH_INLINE float near_sine(float x) {
-  constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves the nearest whole number in the low bits
+  constexpr double kRound =
+      6755399441055744.0;  // 1.5 * 2^52: adding it leaves the nearest whole number in the low bits
   constexpr double kHalfPi[] = {0x1.921fb544p+0, 0x1.0b4611a6p-34, 0x1.3198a2e037073p-69};
   const auto angle = static_cast<double>(x);
   const double shifted = angle * 0x1.45f306dc9c883p-1 + kRound;
@@ -27,8 +28,7 @@ BERTH_INLINE float near_sine(float x) {
   const double t = r * r;
   const double sine =
       r * (1 + t * (-1.0 / 6 + t * (1.0 / 120 + t * (-1.0 / 5040 + t * (1.0 / 362880 - t / 39916800)))));
-  const double cosine =
-      1 + t * (-0.5 + t * (1.0 / 24 + t * (-1.0 / 720 + t * (1.0 / 40320 - t / 3628800))));
+  const double cosine = 1 + t * (-0.5 + t * (1.0 / 24 + t * (-1.0 / 720 + t * (1.0 / 40320 - t / 3628800))));
   const double either = (quarter & 1) != 0 ? cosine : sine;
   return static_cast<float>((quarter & 2) != 0 ? -either : either);
 }
