@@ -2,7 +2,7 @@
 // elements the one with the smaller index comes first.
 //
 // The k best indices are kept in the output itself, as a heap whose root is the worst of them, so no temporary memory
-// is taken: O(n log k) at worst, and one comparison an element once the heap is good.
+// is taken: O(n log k) at worst, and one comparison an element once the heap is good. A few are kept in order on the stack.
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/order_key.h"
@@ -55,8 +55,35 @@ void sink(const Row<T>& row, int64_t slot, int64_t count) {
   row.put(slot, index);
 }
 
+// The most that are kept in order: one more moves those behind it.
+constexpr int64_t kFew = 32;
+
+// The indices of the k best, with their keys, best first. REQUIRES: row.k <= kFew.
+template <typename T>
+void select_few(const Row<T>& row) {
+  uint64_t keys[kFew];
+  int64_t indices[kFew];
+  int64_t count = 0;
+  for (int64_t i = 0; i < row.size; ++i) {
+    const uint64_t key = row.key(i);
+    if (count == row.k && key <= keys[count - 1]) continue;  // an equal one that comes later is worse
+    int64_t slot = count < row.k ? count++ : count - 1;
+    for (; slot > 0 && keys[slot - 1] < key; --slot) {
+      keys[slot] = keys[slot - 1];
+      indices[slot] = indices[slot - 1];
+    }
+    keys[slot] = key;
+    indices[slot] = i;
+  }
+  for (int64_t i = 0; i < row.k; ++i) {
+    row.put(i, indices[i]);
+    row.values[i * row.values_stride] = row.self[indices[i] * row.self_stride];
+  }
+}
+
 template <typename T>
 void select_row(const Row<T>& row) {
+  if (row.k <= kFew) return select_few(row);
   for (int64_t i = 0; i < row.k; ++i) row.put(i, i);
   for (int64_t i = row.k / 2 - 1; i >= 0; --i) sink(row, i, row.k);
   uint64_t worst = row.key(row.at(0));
