@@ -46,4 +46,11 @@ inline std::string filled(std::string text, const std::vector<std::pair<std::str
   return text;
 }
 
+/// How often `what` stands in `text`.
+inline size_t occurrences(std::string_view text, std::string_view what) {
+  size_t found = 0;
+  for (size_t at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
 }  // namespace berth

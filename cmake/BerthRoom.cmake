@@ -1,11 +1,12 @@
 # A room of the house: one folder, one static library, its tests beside its sources.
 #
 #   berth_room(NAME [UNITY] [PRECOMPILED group] [COLD | SMALL] [FOLDERS folder…] [DEPENDS room…] [SYSTEM target…]
-#              [EXCLUDE regex])
+#              [EXCLUDE regex] [TESTS_SEE room…] [TESTS_ALONE stem…])
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
 # the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
-# left out. FOLDERS are folders inside the room's that belong to it.
+# left out. FOLDERS are folders inside the room's that belong to it. TESTS_SEE: what the room's tests use beside what the
+# room sees. TESTS_ALONE: ALONE of berth_tests(), below.
 #
 # UNITY: with BERTH_UNITY the sources are compiled sixteen at a time, as one. What includes much and is small compiles in
 # half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device, which
@@ -62,6 +63,11 @@ if(BERTH_TESTS)
   # What tests include is compiled once with BERTH_UNITY: half a second of each and more.
   set(BERTH_TEST_HEADERS <gtest/gtest.h> <algorithm> <cmath> <cstring> <functional> <map> <numeric> <optional> <random>
     <string> <unordered_map> <variant> <vector>)
+  # Of these rooms the tests are compiled together, so many at a time that a change costs at most 15 seconds.
+  set(BERTH_JOINED_TESTS fuse ir passes pt2)
+  set(BERTH_TESTS_AT_A_TIME 6)
+  add_library(berth_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
+  target_link_libraries(berth_test_main PUBLIC GTest::gtest berth_options)
 endif()
 
 # berth_test_options(TARGET [GROUP ROOM]): for a target of tests; of a room of a group of precompiled headers.
@@ -89,19 +95,57 @@ function(berth_test_options target)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# berth_test(NAME source… [DEPENDS target…] [LABELS label…] [PRECOMPILED group room])
+# berth_test(NAME source… [DEPENDS target…] [LABELS label…] [PRECOMPILED group room]): a test that is a program, test_NAME.
 function(berth_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT BERTH_TESTS)
     return()
   endif()
   string(REPLACE "." "_" target "test_${name}")
-  add_executable(${target} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} GTest::gtest_main berth_options)
-  target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  berth_test_options(${target} ${ARG_PRECOMPILED})
+  berth_test_program(${target} ${ARG_UNPARSED_ARGUMENTS} DEPENDS ${ARG_DEPENDS} PRECOMPILED ${ARG_PRECOMPILED})
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+endfunction()
+
+# berth_tests(ROOM source… [ALONE stem…] [DEPENDS target…] [LABELS label…] [PRECOMPILED group room])
+#
+# A test ROOM.x for each x_test.cc. With BERTH_UNITY all of a room in BERTH_JOINED_TESTS are one program, tests_ROOM, compiled
+# a few at a time; a test is a run of it with one file's tests (tests/test_main.cc), a process of its own. Such files have
+# each name once in their room, in anonymous namespaces too. Otherwise each is a program, test_ROOM_x: also with sanitizers,
+# as ./dev sanitize quick builds a few tests alone. ALONE: these always are, as what replaces malloc() has to be.
+function(berth_tests room)
+  cmake_parse_arguments(ARG "" "" "ALONE;DEPENDS;LABELS;PRECOMPILED" ${ARGN})
+  if(NOT BERTH_TESTS)
+    return()
+  endif()
+  set(options DEPENDS ${ARG_DEPENDS} PRECOMPILED ${ARG_PRECOMPILED})
+  set(joined "")
+  foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
+    get_filename_component(file ${source} NAME)
+    string(REGEX REPLACE "_test[.]cc$" "" stem ${file})
+    if(BERTH_UNITY AND NOT BERTH_SANITIZE AND room IN_LIST BERTH_JOINED_TESTS AND NOT stem IN_LIST ARG_ALONE)
+      set(target tests_${room})
+      list(APPEND joined ${source})
+    else()
+      set(target test_${room}_${stem})
+      berth_test_program(${target} ${source} ${options})
+    endif()
+    add_test(NAME ${room}.${stem} COMMAND ${target} --file ${file})
+    set_tests_properties(${room}.${stem} PROPERTIES LABELS "${ARG_LABELS}")
+  endforeach()
+  if(joined)
+    berth_test_program(tests_${room} ${joined} ${options})
+    berth_unity(tests_${room} ${BERTH_TESTS_AT_A_TIME})
+  endif()
+endfunction()
+
+# berth_test_program(TARGET source… DEPENDS target… PRECOMPILED [group room])
+function(berth_test_program target)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRECOMPILED" ${ARGN})
+  add_executable(${target} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${target} PRIVATE ${ARG_DEPENDS} berth_test_main berth_options)
+  target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  berth_test_options(${target} ${ARG_PRECOMPILED})
 endfunction()
 
 # Program files, for the runtime's rooms; kernels; the IR, for the compiler's.
@@ -143,7 +187,7 @@ function(berth_unity target)
 endfunction()
 
 function(berth_room name)
-  cmake_parse_arguments(ARG "UNITY;COLD;SMALL" "EXCLUDE;PRECOMPILED" "DEPENDS;SYSTEM;FOLDERS" ${ARGN})
+  cmake_parse_arguments(ARG "UNITY;COLD;SMALL" "EXCLUDE;PRECOMPILED" "DEPENDS;SYSTEM;FOLDERS;TESTS_SEE;TESTS_ALONE" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARG_FOLDERS APPEND /*.cc OUTPUT_VARIABLE more_sources)
   list(TRANSFORM ARG_FOLDERS APPEND /*_test.cc OUTPUT_VARIABLE more_tests)
@@ -174,9 +218,7 @@ function(berth_room name)
   if(DEFINED BERTH_TEST_HEADERS_${ARG_PRECOMPILED})
     set(precompiled ${ARG_PRECOMPILED} berth_${name})
   endif()
-  foreach(test IN LISTS tests)
-    get_filename_component(stem ${test} NAME_WE)
-    string(REGEX REPLACE "_test$" "" stem ${stem})
-    berth_test(${name}.${stem} ${test} DEPENDS berth_${name} LABELS unit PRECOMPILED ${precompiled})
-  endforeach()
+  list(TRANSFORM ARG_TESTS_SEE PREPEND berth_)
+  berth_tests(${name} ${tests} ALONE ${ARG_TESTS_ALONE} DEPENDS berth_${name} ${ARG_TESTS_SEE} LABELS unit
+    PRECOMPILED ${precompiled})
 endfunction()

@@ -22,47 +22,39 @@ const std::string kFar = R"(
   %d: f32[1,64,32,32] = aten::relu(%c)
   %e: f32[1,12,32,32] = aten::convolution(%d, %w3, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
 )";
-const std::string kImage = "%x: f32[1,12,64,64]";
-
-int count(const Fused& one, const std::string& name) {
-  const std::string operators = one.operators() + " ";
-  int found = 0;
-  for (size_t at = operators.find(name + " "); at != std::string::npos; at = operators.find(name + " ", at + 1))
-    ++found;
-  return found;
-}
+const std::string kBlockInput = "%x: f32[1,12,64,64]";
 
 TEST(FuseBottlenecks, ABlockIsOneOperatorWithItsResidual) {
-  const Fused one = fused(with_constants(kWeights, kImage, kExpand + kNear + R"(
+  const Fused one = fused(with_constants(kWeights, kBlockInput, kExpand + kNear + R"(
     %y: f32[1,12,64,64] = aten::add.Tensor(%x, %e, 1)
     return %y
   )"));
-  EXPECT_EQ(count(one, "berth::inverted_residual"), 1) << one.text;
-  EXPECT_EQ(count(one, "berth::conv"), 0) << one.text;
+  EXPECT_EQ(one.count("berth::inverted_residual"), 1u) << one.text;
+  EXPECT_EQ(one.count("berth::conv"), 0u) << one.text;
   EXPECT_TRUE(one.says("fused into berth::inverted_residual"));
 }
 
 TEST(FuseBottlenecks, WhatOthersReadStaysWhole) {
-  const Fused wide = fused(with_constants(kWeights, kImage, kExpand + kNear + "return %e, %b"));
-  EXPECT_EQ(count(wide, "berth::inverted_residual"), 1) << wide.text;
-  EXPECT_EQ(count(wide, "berth::conv"), 1) << wide.text;
+  const Fused wide = fused(with_constants(kWeights, kBlockInput, kExpand + kNear + "return %e, %b"));
+  EXPECT_EQ(wide.count("berth::inverted_residual"), 1u) << wide.text;
+  EXPECT_EQ(wide.count("berth::conv"), 1u) << wide.text;
   EXPECT_TRUE(wide.says("result-read-elsewhere: berth::inverted_residual"));
-  const Fused seen = fused(with_constants(kWeights, kImage, kExpand + kNear + "return %e, %d"));
-  EXPECT_EQ(count(seen, "berth::inverted_residual"), 1) << seen.text;
-  EXPECT_EQ(count(seen, "berth::conv"), 1) << seen.text;
-  const Fused both = fused(with_constants(kWeights, kImage, kExpand + kNear + "return %e, %d, %b"));
-  EXPECT_EQ(count(both, "berth::inverted_residual"), 0) << both.text;
+  const Fused seen = fused(with_constants(kWeights, kBlockInput, kExpand + kNear + "return %e, %d"));
+  EXPECT_EQ(seen.count("berth::inverted_residual"), 1u) << seen.text;
+  EXPECT_EQ(seen.count("berth::conv"), 1u) << seen.text;
+  const Fused both = fused(with_constants(kWeights, kBlockInput, kExpand + kNear + "return %e, %d, %b"));
+  EXPECT_EQ(both.count("berth::inverted_residual"), 0u) << both.text;
 }
 
 TEST(FuseBottlenecks, ASmallImageStaysWhole) {
-  const Fused far = fused(with_constants(kWeights, kImage, kExpand + kFar + "return %e"));
-  EXPECT_EQ(count(far, "berth::inverted_residual"), 1) << far.text;
+  const Fused far = fused(with_constants(kWeights, kBlockInput, kExpand + kFar + "return %e"));
+  EXPECT_EQ(far.count("berth::inverted_residual"), 1u) << far.text;
   const Fused small = fused(with_constants(kWeights, "%b: f32[1,64,32,32]", R"(
     %c: f32[1,64,32,32] = aten::convolution(%b, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
     %e: f32[1,12,32,32] = aten::convolution(%c, %w3, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
     return %e
   )"));
-  EXPECT_EQ(count(small, "berth::inverted_residual"), 0) << small.text;
+  EXPECT_EQ(small.count("berth::inverted_residual"), 0u) << small.text;
   EXPECT_TRUE(small.says("small: berth::inverted_residual"));
 }
 
@@ -73,7 +65,7 @@ TEST(FuseBottlenecks, AResultThatIsLargerThanWhatItSavesIsLeft) {
     %b: f32[1,80,64,64] = aten::convolution(%a, %w2, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
     return %b
   )"));
-  EXPECT_EQ(count(one, "berth::conv"), 2) << one.text;
+  EXPECT_EQ(one.count("berth::conv"), 2u) << one.text;
   EXPECT_TRUE(one.says("small: berth::inverted_residual"));
 }
 
@@ -86,8 +78,8 @@ TEST(FuseBottlenecks, PixelsBetweenTwoWindowsAreTheSecondsExpansion) {
     %c: f32[1,128,32,32] = aten::convolution(%b, %w3, none, [2, 2], [1, 1], [1, 1], false, [0, 0], 128)
     return %c
   )"));
-  EXPECT_EQ(count(one, "berth::inverted_residual"), 1) << one.text;
-  EXPECT_EQ(count(one, "berth::conv"), 1) << one.text;
+  EXPECT_EQ(one.count("berth::inverted_residual"), 1u) << one.text;
+  EXPECT_EQ(one.count("berth::conv"), 1u) << one.text;
   EXPECT_EQ(one.text.find("f32[1,128,64,64]"), std::string::npos) << one.text;
 }
 
@@ -116,7 +108,7 @@ TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsExpand) {
       %c: f32[1,64,64,64] = aten::convolution(%b, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
       return %c
     )"));
-    EXPECT_EQ(count(fused_one, "berth::inverted_residual"), 0) << fused_one.text;
+    EXPECT_EQ(fused_one.count("berth::inverted_residual"), 0u) << fused_one.text;
   }
 }
 
@@ -126,7 +118,7 @@ TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsProject) {
     std::string what;
     std::vector<int> weight;
     std::string lists, result;
-    int blocks;
+    size_t blocks;
   };
   const Case cases[] = {
       {"pixels", {12, 64, 1, 1}, "[1, 1], [0, 0], [1, 1], false, [0, 0], 1", "[1,12,64,64]", 1},
@@ -146,7 +138,7 @@ TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsProject) {
       return %e
     )",
                                                 {{"r", one.result}, {"lists", one.lists}})));
-    EXPECT_EQ(count(f, "berth::inverted_residual"), one.blocks) << f.text;
+    EXPECT_EQ(f.count("berth::inverted_residual"), one.blocks) << f.text;
   }
 }
 
@@ -164,41 +156,41 @@ TEST(FuseBottlenecks, OnlyWindowsOfOneResultAChannelAreInTheMiddle) {
       return %e
     )",
                                     {{"rest", rest}, {"n", channels}})));
-    return count(f, "berth::inverted_residual");
+    return f.count("berth::inverted_residual");
   };
   const std::string relu = "%d: f32[1,64,64,64] = aten::relu(%c)";
-  EXPECT_EQ(middle("one", "64", "64)\n" + relu), 1);
-  EXPECT_EQ(middle("one", "128", "64)\n%d: f32[1,128,64,64] = aten::relu(%c)"), 0);
-  EXPECT_EQ(middle("two", "64", "32)\n" + relu), 0);
-  EXPECT_EQ(middle("all", "64", "1)\n" + relu), 0);
+  EXPECT_EQ(middle("one", "64", "64)\n" + relu), 1u);
+  EXPECT_EQ(middle("one", "128", "64)\n%d: f32[1,128,64,64] = aten::relu(%c)"), 0u);
+  EXPECT_EQ(middle("two", "64", "32)\n" + relu), 0u);
+  EXPECT_EQ(middle("all", "64", "1)\n" + relu), 0u);
   // A sum behind the windows is not an argument of the block.
-  EXPECT_EQ(middle("one", "64", "64)\n%d: f32[1,64,64,64] = aten::add.Tensor(%c, %z, 1)"), 0);
+  EXPECT_EQ(middle("one", "64", "64)\n%d: f32[1,64,64,64] = aten::add.Tensor(%c, %z, 1)"), 0u);
 }
 
 // A sum behind the pixels that expand is none of its arguments either.
 TEST(FuseBottlenecks, AnExpansionWithAResidualStays) {
-  const Fused one = fused(with_constants(kWeights, kImage + ", %z: f32[1,64,64,64]", R"(
+  const Fused one = fused(with_constants(kWeights, kBlockInput + ", %z: f32[1,64,64,64]", R"(
     %p: f32[1,64,64,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
     %a: f32[1,64,64,64] = aten::add.Tensor(%p, %z, 1)
     %b: f32[1,64,64,64] = aten::relu(%a)
     %c: f32[1,64,64,64] = aten::convolution(%b, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
     return %c
   )"));
-  EXPECT_EQ(count(one, "berth::inverted_residual"), 0) << one.text;
-  EXPECT_EQ(count(one, "berth::conv"), 2) << one.text;
+  EXPECT_EQ(one.count("berth::inverted_residual"), 0u) << one.text;
+  EXPECT_EQ(one.count("berth::conv"), 2u) << one.text;
 }
 
 // Zeros of padding are those of what was expanded, whatever the activation makes of 0.
 TEST(FuseBottlenecks, PaddingIsZeroBehindTheActivation) {
   for (const std::string activation :
        {"aten::sigmoid(%a)", "aten::clamp(%a, 0.5, none)", "aten::clamp(%a, none, -0.25)"}) {
-    const Fused one = fused(with_constants(kWeights, kImage, R"(
+    const Fused one = fused(with_constants(kWeights, kBlockInput, R"(
       %a: f32[1,64,64,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
       %b: f32[1,64,64,64] = )" + activation + R"(
       %c: f32[1,64,64,64] = aten::convolution(%b, %w2, %b2, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
       return %c
     )"));
-    EXPECT_EQ(count(one, "berth::inverted_residual"), 1) << one.text;
+    EXPECT_EQ(one.count("berth::inverted_residual"), 1u) << one.text;
   }
 }
 
@@ -208,7 +200,7 @@ TEST(FuseBottlenecks, OpenSizesStayAsTheyAre) {
     %c: f32[1,64,h,64] = aten::convolution(%a, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
     return %c
   )"));
-  EXPECT_EQ(count(one, "berth::inverted_residual"), 0) << one.text;
+  EXPECT_EQ(one.count("berth::inverted_residual"), 0u) << one.text;
   EXPECT_TRUE(one.says("open-sizes: berth::inverted_residual"));
 }
 

@@ -119,19 +119,13 @@ std::string method(const std::string& signature, const std::string& body) {
   return "method forward(" + signature + ") {\n" + body + "\n}\n";
 }
 
-size_t count_of(const std::string& text, const std::string& what) {
-  size_t count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
-  return count;
-}
-
 TEST(FuseElementwise, BytesToBytesAreOneLoop) {
   const Fused one = fused(method("%q: u8[2,8,5], %p: i8[2,8,5]", dequantised("q", "x") + dequantised("p", "y") +
                                                                      "%s: f32[2,8,5] = aten::add.Tensor(%x, %y, 1)\n"
                                                                      "%r: f32[2,8,5] = aten::relu(%s)\n" +
                                                                      quantised("r", "out") + "\nreturn %out"));
   EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
-  EXPECT_EQ(count_of(one.text, ": f32"), 0u) << one.text;
+  EXPECT_EQ(occurrences(one.text, ": f32"), 0u) << one.text;
 }
 
 // What a convolution would read as numbers, and a sum takes as bytes.
@@ -141,7 +135,7 @@ TEST(FuseElementwise, EveryReaderOfNumbersReadsTheBytes) {
                                                       "%b: f32[2,8,5] = aten::mul.Tensor(%x, %x)\n" +
                                                       quantised("a", "c") + quantised("b", "d") + "\nreturn %c, %d"));
   EXPECT_EQ(two.operators(), "berth::elementwise berth::elementwise") << two.text;
-  EXPECT_EQ(count_of(two.text, ": f32"), 0u) << two.text;
+  EXPECT_EQ(occurrences(two.text, ": f32"), 0u) << two.text;
 }
 
 // The chain before the bytes runs once, though each reader of the bytes could take it along.
@@ -154,8 +148,8 @@ TEST(FuseElementwise, BytesThatSeveralReadAreMadeOnce) {
                    {{"n", name}});
   }
   const Fused four = fused(method("%x: f32[2,8,5]", body + "\nreturn %a.e, %b.e, %c.e"));
-  EXPECT_EQ(count_of(four.text, "berth::elementwise([%x"), 1u) << four.text;
-  EXPECT_EQ(count_of(four.text, "u8[2,8,5] = berth::elementwise"), 1u) << four.text;
+  EXPECT_EQ(occurrences(four.text, "berth::elementwise([%x"), 1u) << four.text;
+  EXPECT_EQ(occurrences(four.text, "u8[2,8,5] = berth::elementwise"), 1u) << four.text;
 }
 
 TEST(FuseElementwise, ActivationsBetweenBytesAreInTheLoop) {
@@ -169,7 +163,7 @@ TEST(FuseElementwise, ActivationsBetweenBytesAreInTheLoop) {
   const Fused scaled =
       fused(method("%q: u8[2,8,5]", dequantised("q", "x") + "%r: f32[2,8,5] = aten::elu(%x, 0.5, 2, 1)" +
                                         quantised("r", "out") + "\nreturn %out"));
-  EXPECT_EQ(count_of(scaled.text, "aten::elu"), 1u) << scaled.text;
+  EXPECT_EQ(occurrences(scaled.text, "aten::elu"), 1u) << scaled.text;
 }
 
 TEST(FuseElementwise, OperatorsOfQuantisationAreLoopsToo) {

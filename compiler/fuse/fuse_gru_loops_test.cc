@@ -9,7 +9,7 @@ namespace berth::fuse {
 namespace {
 
 // Gates in the order z, r, n, as ONNX has them. The body gives `$gives`.
-constexpr const char* kLoop = R"(
+constexpr const char* kGruLoop = R"(
   %x: f32[$rows,3] = aten::view_copy(%x0, [$rows, 3])
   %g: f32[$rows,6] = aten::addmm(%b, %x, %u, 1, 1)
   %v: f32[s,$batch,6] = aten::view_copy(%g, [s, $batch, 6])
@@ -34,7 +34,7 @@ constexpr const char* kLoop = R"(
   $behind
 )";
 
-struct Loop {
+struct GruLoop {
   int batch = 1;
   bool reverse = false;
   const char* gives = "%h1, %h1";
@@ -42,19 +42,20 @@ struct Loop {
   const char* state = "%h0";
 };
 
-struct Result {
+struct FusedGruLoop {
   std::string text;
   std::vector<std::string> why;
 };
 
 // Fuses the loop alone, and expects its outputs to stay at every number of steps.
-Result fused_loop(const Loop& loop) {
+FusedGruLoop fused_gru_loop(const GruLoop& loop) {
   const std::string batch = std::to_string(loop.batch);
   const std::string rows = loop.batch == 1 ? "s" : "(s * " + batch + ")";
   const std::string turned = "%v2: f32[s," + batch + ",6] = aten::flip(%v, [0])";
   const std::string back = "%back: f32[s," + batch + ",2] = aten::flip(%all, [0])\n";
-  const std::string body = filled(
-      kLoop, {{"rows", rows},
+  const std::string body =
+      filled(kGruLoop,
+             {{"rows", rows},
               {"batch", batch},
               {"before", loop.reverse ? turned : ""},
               {"scanned", loop.reverse ? "%v2" : "%v"},
@@ -66,7 +67,7 @@ Result fused_loop(const Loop& loop) {
                            with_constants({{"b", {6}}, {"u", {3, 6}}, {"c", {6}}, {"w", {2, 6}}}, signature, body);
   const ir::Module before = passes::parsed(text);
   ir::Module module = passes::parsed(text);
-  Result result;
+  FusedGruLoop result;
   passes::Options options;
   options.why = {"fusion"};
   options.why_lines = &result.why;
@@ -88,30 +89,30 @@ Result fused_loop(const Loop& loop) {
   return result;
 }
 
-bool has(const Result& result, const std::string& what) { return result.text.find(what) != std::string::npos; }
+bool has(const FusedGruLoop& result, const std::string& what) { return result.text.find(what) != std::string::npos; }
 
 TEST(FuseGruLoops, AnyNumberOfStepsIsOneOperator) {
-  const Result one = fused_loop({});
+  const FusedGruLoop one = fused_gru_loop({});
   EXPECT_TRUE(has(one, "berth::gru(") && !has(one, "berth::scan")) << one.text;
   EXPECT_NE(one.why.back().find("fused into berth::gru"), std::string::npos);
 }
 
 TEST(FuseGruLoops, BackwardsTheRowsAreReadFromTheOtherEnd) {
-  const Result back = fused_loop({1, true});
+  const FusedGruLoop back = fused_gru_loop({1, true});
   EXPECT_TRUE(has(back, "true) ") || has(back, ", true)")) << back.text;
   EXPECT_FALSE(has(back, "berth::scan")) << back.text;
 }
 
 TEST(FuseGruLoops, ABatchKeepsItsRows) {
-  const Result batch = fused_loop({3, true});
+  const FusedGruLoop batch = fused_gru_loop({3, true});
   EXPECT_TRUE(has(batch, "berth::gru(") && !has(batch, "berth::scan")) << batch.text;
 }
 
 TEST(FuseGruLoops, LoopsThatGiveOtherThingsStay) {
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %n"}), "berth::scan")) << "the candidates of all steps are given";
-  EXPECT_TRUE(has(fused_loop({1, false, "%h0, %h1"}), "berth::scan")) << "the state stays as it was";
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %h1", 0}), "berth::scan")) << "there may be no step";
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %h1", 1, "%h"}), "berth::scan"))
+  EXPECT_TRUE(has(fused_gru_loop({1, false, "%h1, %n"}), "berth::scan")) << "the candidates of all steps are given";
+  EXPECT_TRUE(has(fused_gru_loop({1, false, "%h0, %h1"}), "berth::scan")) << "the state stays as it was";
+  EXPECT_TRUE(has(fused_gru_loop({1, false, "%h1, %h1", 0}), "berth::scan")) << "there may be no step";
+  EXPECT_TRUE(has(fused_gru_loop({1, false, "%h1, %h1", 1, "%h"}), "berth::scan"))
       << "each step begins with the first state";
 }
 

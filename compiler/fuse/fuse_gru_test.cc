@@ -98,16 +98,9 @@ TEST(FuseGru, StepsWhoseRowsDoNotFollowEachOtherStayApart) {
       << twice.text;
 }
 
-int count_of(const Fused& fused, const std::string& name) {
-  int count = 0;
-  const std::string all = fused.operators() + " ";
-  for (size_t at = all.find(name + " "); at != std::string::npos; at = all.find(name + " ", at + 1)) ++count;
-  return count;
-}
-
 TEST(FuseGru, StepsThatTurnBackStayApart) {
   const Fused back = fused_gru({kTorchStep, {"0", "1", "0"}, "return %h3"});
-  EXPECT_EQ(count_of(back, "berth::gru"), 2) << back.text;
+  EXPECT_EQ(back.count("berth::gru"), 2u) << back.text;
 }
 
 TEST(FuseGru, StepsOfOtherInputsStayApart) {
@@ -115,12 +108,12 @@ TEST(FuseGru, StepsOfOtherInputsStayApart) {
       replaced(replaced(kTorchStep, "%s$t", "%v$t: f32[2,$batch,6] = aten::add.Scalar(%v, $t, 1)\n %s$t"),
                "select_copy.int(%v,", "select_copy.int(%v$t,");
   const Fused fused = fused_gru({own});
-  EXPECT_EQ(count_of(fused, "berth::gru"), 2) << fused.text;
+  EXPECT_EQ(fused.count("berth::gru"), 2u) << fused.text;
 }
 
 TEST(FuseGru, StepsOfOtherWeightsStayApart) {
   const Fused fused = fused_gru({replaced(kTorchStep, "%w, 1, 1)", "%w$t, 1, 1)")});
-  EXPECT_EQ(count_of(fused, "berth::gru"), 2) << fused.text;
+  EXPECT_EQ(fused.count("berth::gru"), 2u) << fused.text;
 }
 
 TEST(FuseGru, ARowThatIsTheSameForAllOfABatchIsStretchedNowhere) {
@@ -132,7 +125,7 @@ TEST(FuseGru, ARowThatIsTheSameForAllOfABatchIsStretchedNowhere) {
     step = replaced(step, std::string(gate) + ": f32[$batch,2]", std::string(gate) + ": f32[1,2]");
   }
   const Fused fused = fused_gru({step, {"0", "1"}, "return %h2", 3});
-  EXPECT_EQ(count_of(fused, "berth::gru"), 0) << fused.text;
+  EXPECT_EQ(fused.count("berth::gru"), 0u) << fused.text;
 }
 
 TEST(FuseGru, AStepThatIsNearlyOneIsNone) {

@@ -9,7 +9,7 @@ namespace berth::fuse {
 namespace {
 
 // Gates in the order i, o, f, g, as ONNX has them. The body gives `$gives`.
-constexpr const char* kLoop = R"(
+constexpr const char* kLstmLoop = R"(
   %g: f32[$rows,8] = aten::addmm(%b, %x, %u, 1, 1)
   %v: f32[s,$batch,8] = aten::view_copy(%g, [s, $batch, 8])
   $before
@@ -30,37 +30,37 @@ constexpr const char* kLoop = R"(
   $behind
 )";
 
-struct Loop {
+struct LstmLoop {
   int batch = 1;
   bool reverse = false;
   const char* gives = "%h1, %c1, %h1";
   int least = 1;
 };
 
-struct Result {
+struct FusedLstmLoop {
   std::string text;
   std::vector<std::string> why;
 };
 
 // Fuses the loop alone, and expects its outputs to stay at every number of steps.
-Result fused_loop(const Loop& loop) {
+FusedLstmLoop fused_lstm_loop(const LstmLoop& loop) {
   const std::string batch = std::to_string(loop.batch);
   const std::string rows = loop.batch == 1 ? "s" : "(s * " + batch + ")";
   const std::string turned = "%v2: f32[s," + batch + ",8] = aten::flip(%v, [0])";
   const std::string back = "%back: f32[s," + batch + ",2] = aten::flip(%all, [0])\n";
-  const std::string body = filled(kLoop, {{"rows", rows},
-                                          {"batch", batch},
-                                          {"before", loop.reverse ? turned : ""},
-                                          {"scanned", loop.reverse ? "%v2" : "%v"},
-                                          {"gives", loop.gives},
-                                          {"behind", (loop.reverse ? back : std::string()) + "return %hn, %cn, " +
-                                                         (loop.reverse ? "%back" : "%all")}});
+  const std::string body = filled(kLstmLoop, {{"rows", rows},
+                                              {"batch", batch},
+                                              {"before", loop.reverse ? turned : ""},
+                                              {"scanned", loop.reverse ? "%v2" : "%v"},
+                                              {"gives", loop.gives},
+                                              {"behind", (loop.reverse ? back : std::string()) + "return %hn, %cn, " +
+                                                             (loop.reverse ? "%back" : "%all")}});
   const std::string signature = "%x: f32[" + rows + ",3], %h: f32[" + batch + ",2], %c: f32[" + batch + ",2]";
   const std::string text = "symbol s in [" + std::to_string(loop.least) + ", 7]\n" +
                            with_constants({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}}, signature, body);
   const ir::Module before = passes::parsed(text);
   ir::Module module = passes::parsed(text);
-  Result result;
+  FusedLstmLoop result;
   passes::Options options;
   options.why = {"fusion"};
   options.why_lines = &result.why;
@@ -81,25 +81,25 @@ Result fused_loop(const Loop& loop) {
   return result;
 }
 
-bool has(const Result& result, const std::string& what) { return result.text.find(what) != std::string::npos; }
+bool has(const FusedLstmLoop& result, const std::string& what) { return result.text.find(what) != std::string::npos; }
 
 TEST(FuseLstmLoops, AnyNumberOfStepsIsOneOperator) {
-  const Result one = fused_loop({});
+  const FusedLstmLoop one = fused_lstm_loop({});
   EXPECT_TRUE(has(one, "berth::lstm(") && !has(one, "berth::scan")) << one.text;
   EXPECT_NE(one.why.back().find("fused into berth::lstm"), std::string::npos);
 }
 
 TEST(FuseLstmLoops, BackwardsTheRowsAreReadFromTheOtherEnd) {
-  const Result back = fused_loop({1, true});
+  const FusedLstmLoop back = fused_lstm_loop({1, true});
   EXPECT_TRUE(has(back, "true) ") || has(back, ", true)")) << back.text;
   EXPECT_FALSE(has(back, "berth::scan")) << back.text;
 }
 
 TEST(FuseLstmLoops, LoopsThatGiveOtherThingsStay) {
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %c1, %c1"}), "berth::scan")) << "the cells of all steps are given";
-  EXPECT_TRUE(has(fused_loop({1, false, "%c1, %h1, %h1"}), "berth::scan")) << "the states change their places";
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %c0, %h1"}), "berth::scan")) << "the cell stays as it was";
-  EXPECT_TRUE(has(fused_loop({1, false, "%h1, %c1, %h1", 0}), "berth::scan")) << "there may be no step";
+  EXPECT_TRUE(has(fused_lstm_loop({1, false, "%h1, %c1, %c1"}), "berth::scan")) << "the cells of all steps are given";
+  EXPECT_TRUE(has(fused_lstm_loop({1, false, "%c1, %h1, %h1"}), "berth::scan")) << "the states change their places";
+  EXPECT_TRUE(has(fused_lstm_loop({1, false, "%h1, %c0, %h1"}), "berth::scan")) << "the cell stays as it was";
+  EXPECT_TRUE(has(fused_lstm_loop({1, false, "%h1, %c1, %h1", 0}), "berth::scan")) << "there may be no step";
 }
 
 }  // namespace

@@ -17,21 +17,21 @@ std::string list(int count, int low, int high, unsigned state = 1) {
   return text;
 }
 
-std::string reals(int count) {
+std::string scales(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ", ") + std::to_string(0.25 + 0.125 * (i * 7 % 11));
   return text;
 }
 
 // %x [3, 8], and constants by name: type and numbers.
-struct Given {
+struct NamedConstant {
   std::string name, type, numbers;
 };
 
-Fused narrow(const std::vector<Given>& constants, const std::string& body) {
+Fused narrow(const std::vector<NamedConstant>& constants, const std::string& body) {
   std::string declarations;
   std::string values;
-  for (const Given& one : constants) {
+  for (const NamedConstant& one : constants) {
     declarations += "const @" + one.name + ": " + one.type + " = dense<[" + one.numbers + "]>\n";
     values += "%" + one.name + ": " + one.type + " = const @" + one.name + "\n";
   }
@@ -41,9 +41,9 @@ Fused narrow(const std::vector<Given>& constants, const std::string& body) {
 const std::string kCast = "%c: f32[8,6] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)\n";
 
 TEST(FuseNarrowProducts, ScalesOfTheTensorAColumnAndABlockAreTaken) {
-  const Given weight = {"w", "i8[8,6]", list(48, -127, 127)};
+  const NamedConstant weight = {"w", "i8[8,6]", list(48, -127, 127)};
   const auto scaled = [&](const std::string& sizes, int count) {
-    return narrow({weight, {"s", "f32" + sizes, reals(count)}}, kCast + R"(
+    return narrow({weight, {"s", "f32" + sizes, scales(count)}}, kCast + R"(
       %m: f32[8,6] = aten::mul.Tensor(%c, %s)
       %y: f32[3,6] = aten::mm(%x, %m)
       return %y
@@ -54,7 +54,7 @@ TEST(FuseNarrowProducts, ScalesOfTheTensorAColumnAndABlockAreTaken) {
   EXPECT_EQ(scaled("[1,6]", 6).operators(), "berth::narrow_linear");
   // A scale for each element, as kernels would have it, is larger than the weight.
   EXPECT_EQ(scaled("[8,1]", 8).operators().find("narrow"), std::string::npos);
-  const Fused blocks = narrow({{"w", "i8[32,6]", list(192, -127, 127)}, {"s", "f32[4,1,6]", reals(24)}}, R"(
+  const Fused blocks = narrow({{"w", "i8[32,6]", list(192, -127, 127)}, {"s", "f32[4,1,6]", scales(24)}}, R"(
       %c: f32[32,6] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
       %e: f32[4,8,6] = aten::expand_copy(%s, [4, 8, 6])
       %v: f32[32,6] = aten::view_copy(%e, [32, 6])
@@ -70,8 +70,8 @@ TEST(FuseNarrowProducts, ScalesOfTheTensorAColumnAndABlockAreTaken) {
 TEST(FuseNarrowProducts, WeightsAreTurnedAndCutAndHaveZeroPoints) {
   const Fused one = narrow({{"w", "u8[6,10]", list(60, 0, 255)},
                             {"z", "f32[6,1]", "128, 3, 0, 255, 17, 100"},
-                            {"s", "f32[6,1]", reals(6)},
-                            {"b", "f32[6]", reals(6)}},
+                            {"s", "f32[6,1]", scales(6)},
+                            {"b", "f32[6]", scales(6)}},
                            R"(
       %c: f32[6,10] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
       %d: f32[6,10] = aten::sub.Tensor(%c, %z)
@@ -88,7 +88,7 @@ TEST(FuseNarrowProducts, WeightsAreTurnedAndCutAndHaveZeroPoints) {
 
 TEST(FuseNarrowProducts, FourBitsAreTwoInAByte) {
   const auto with = [](int low, int high, const std::string& type) {
-    return narrow({{"w", type + "[8,6]", list(48, low, high)}, {"s", "f32[6]", reals(6)}}, kCast + R"(
+    return narrow({{"w", type + "[8,6]", list(48, low, high)}, {"s", "f32[6]", scales(6)}}, kCast + R"(
       %d: f32[8,6] = aten::sub.Scalar(%c, 7)
       %m: f32[8,6] = aten::mul.Tensor(%d, %s)
       %y: f32[3,6] = aten::mm(%x, %m)
@@ -103,7 +103,7 @@ TEST(FuseNarrowProducts, FourBitsAreTwoInAByte) {
 
 // As MatMulNBits is imported.
 TEST(FuseNarrowProducts, HalvesOfBytesAreReadThroughTheirUnpacking) {
-  const Fused one = narrow({{"w", "u8[6,2,2]", list(24, 0, 255)}, {"s", "f32[6,2,1]", reals(12)}}, R"(
+  const Fused one = narrow({{"w", "u8[6,2,2]", list(24, 0, 255)}, {"s", "f32[6,2,1]", scales(12)}}, R"(
       %l: u8[6,2,2] = aten::bitwise_and.Scalar(%w, 15)
       %h: u8[6,2,2] = aten::bitwise_right_shift.Tensor_Scalar(%w, 4)
       %p: u8[6,2,2,2] = aten::stack([%l, %h], -1)
@@ -123,8 +123,8 @@ TEST(FuseNarrowProducts, HalvesOfBytesAreReadThroughTheirUnpacking) {
 
 // As torchao exports it.
 TEST(FuseNarrowProducts, ScalesBehindTheProductGoIntoIt) {
-  const std::vector<Given> constants = {
-      {"w", "i8[8,6]", list(48, -127, 127)}, {"s", "f32[6]", reals(6)}, {"b", "f32[6]", reals(6)}};
+  const std::vector<NamedConstant> constants = {
+      {"w", "i8[8,6]", list(48, -127, 127)}, {"s", "f32[6]", scales(6)}, {"b", "f32[6]", scales(6)}};
   const std::string product = kCast + R"(
       %p: f32[3,6] = aten::mm(%x, %c)
       %m: f32[3,6] = aten::mul.Tensor(%p, %s)
@@ -170,7 +170,7 @@ TEST(FuseNarrowProducts, ModelsOf16BitsKeepTheirWeightsNarrow) {
         %y: $t[n,6] = aten::relu(%e)
         return %y
       })",
-               {{"t", type}, {"w", list(384, -8, 7)}, {"z", list(24, -3, 3)}, {"s", reals(24)}, {"b", reals(6)}});
+               {{"t", type}, {"w", list(384, -8, 7)}, {"z", list(24, -3, 3)}, {"s", scales(24)}, {"b", scales(6)}});
     const Fused one = fuse_module(passes::parsed(text), 7, 2e-2);
     EXPECT_EQ(one.operators(),
               "dim_order_ops::_to_dim_order_copy dim_order_ops::_to_dim_order_copy berth::narrow_linear "
@@ -183,7 +183,7 @@ TEST(FuseNarrowProducts, ModelsOf16BitsKeepTheirWeightsNarrow) {
 
 // A weight that f32 multiplies is what the model rounded it to.
 TEST(FuseNarrowProducts, WhatIsRoundedTo16BitsInAModelOfF32Stays) {
-  EXPECT_EQ(narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"s", "bf16[6]", reals(6)}}, R"(
+  EXPECT_EQ(narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"s", "bf16[6]", scales(6)}}, R"(
       %c: bf16[8,6] = dim_order_ops::_to_dim_order_copy(%w, false, none, bf16)
       %m: bf16[8,6] = aten::mul.Tensor(%c, %s)
       %f: f32[8,6] = dim_order_ops::_to_dim_order_copy(%m, false, none, f32)
@@ -207,20 +207,20 @@ TEST(FuseNarrowProducts, ScalesOf16BitsBehindTheProductGoIntoIt) {
       %m: bf16[3,6] = aten::mul.Tensor(%p, %s)
       return %m
     })",
-                                                      {{"w", list(192, -127, 127)}, {"s", reals(6)}})),
+                                                      {{"w", list(192, -127, 127)}, {"s", scales(6)}})),
                                 7, 2e-2);
   EXPECT_EQ(one.operators(), "dim_order_ops::_to_dim_order_copy berth::narrow_linear dim_order_ops::_to_dim_order_copy")
       << one.text;
 }
 
 TEST(FuseNarrowProducts, OperatorsOfQuantizedDecomposedAreTaken) {
-  const Given weight = {"w", "i8[6,8]", list(48, -127, 127)};
+  const NamedConstant weight = {"w", "i8[6,8]", list(48, -127, 127)};
   const std::string product = R"(
       %t: f32[8,6] = aten::t_copy(%d)
       %y: f32[3,6] = aten::mm(%x, %t)
       return %y
   )";
-  EXPECT_EQ(narrow({weight, {"s", "f32[6]", reals(6)}, {"z", "i64[6]", list(6, -9, 9)}}, R"(
+  EXPECT_EQ(narrow({weight, {"s", "f32[6]", scales(6)}, {"z", "i64[6]", list(6, -9, 9)}}, R"(
       %d: f32[6,8] = quantized_decomposed::dequantize_per_channel(%w, %s, %z, 0, -128, 127, i8)
     )" + product)
                 .operators(),
@@ -230,7 +230,7 @@ TEST(FuseNarrowProducts, OperatorsOfQuantizedDecomposedAreTaken) {
     )" + product)
                 .operators(),
             "berth::narrow_linear");
-  EXPECT_EQ(narrow({weight, {"s", "f32[6]", reals(6)}, {"z", "f32[6]", reals(6)}}, R"(
+  EXPECT_EQ(narrow({weight, {"s", "f32[6]", scales(6)}, {"z", "f32[6]", scales(6)}}, R"(
       %y: f32[3,6] = quantized_decomposed::mixed_linear(%x, %w, %s, %z)
       return %y
     )")
@@ -239,7 +239,7 @@ TEST(FuseNarrowProducts, OperatorsOfQuantizedDecomposedAreTaken) {
 }
 
 TEST(FuseNarrowProducts, SeveralProductsShareAWeight) {
-  const Fused one = narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"b", "f32[6]", reals(6)}}, kCast + R"(
+  const Fused one = narrow({{"w", "i8[8,6]", list(48, -127, 127)}, {"b", "f32[6]", scales(6)}}, kCast + R"(
       %y: f32[3,6] = aten::mm(%x, %c)
       %z: f32[3,6] = aten::addmm(%b, %x, %c)
       %s: f32[3,6] = aten::mul.Tensor(%y, %z)
@@ -249,7 +249,7 @@ TEST(FuseNarrowProducts, SeveralProductsShareAWeight) {
 }
 
 TEST(FuseNarrowProducts, WhatOthersReadOrIsComputedStays) {
-  const Given weight = {"w", "i8[8,6]", list(48, -127, 127)};
+  const NamedConstant weight = {"w", "i8[8,6]", list(48, -127, 127)};
   const Fused other = narrow({weight}, kCast + R"(
       %y: f32[3,6] = aten::mm(%x, %c)
       %z: f32[8,6] = aten::abs(%c)
@@ -268,7 +268,7 @@ TEST(FuseNarrowProducts, WhatOthersReadOrIsComputedStays) {
                 .operators()
                 .find("narrow"),
             std::string::npos);
-  EXPECT_EQ(narrow({{"w", "f32[8,6]", reals(48)}, {"s", "f32[6]", reals(6)}}, R"(
+  EXPECT_EQ(narrow({{"w", "f32[8,6]", scales(48)}, {"s", "f32[6]", scales(6)}}, R"(
       %m: f32[8,6] = aten::mul.Tensor(%w, %s)
       %y: f32[3,6] = aten::mm(%x, %m)
       return %y

@@ -77,7 +77,7 @@ const std::string kMatrix = R"(
   %wtd: f32[4,3] = aten::mul.Tensor(%wtf, %wts)
   %m: f32[3,4] = aten::permute_copy(%wtd, [1, 0])
 )";
-const std::string kImage = "[1,3,5,5]";
+const std::string kImageShape = "[1,3,5,5]";
 const std::string kOut = "[1,4,5,5]";
 
 std::string conv(const std::string& x, const std::string& result, const std::string& bias = "%b",
@@ -112,21 +112,21 @@ std::string node_of(const Fused& fused, const std::string& op) {
 constexpr double kStep = 1.01 / 255;
 
 TEST(FuseQuantized, GivesFloatsOfAConvolution) {
-  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y"));
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "y"));
   EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
 }
 
 TEST(FuseQuantized, TakesABiasInStepsAsIntegers) {
-  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y"));
+  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "y"));
   EXPECT_NE(f.text.find("@bias: i32[4] = dense<[4, -20, 8, 2]>"), std::string::npos) << f.text;
   const Fused odd =
-      fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d") + kWeight + conv("%d", "y", "%odd"));
+      fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "y", "%odd"));
   EXPECT_NE(odd.text.find("@bias: f32[4] = dense<[0.3, -1.7, 4.1, 0.01]>"), std::string::npos) << odd.text;
 }
 
 TEST(FuseQuantized, FoldsTheResultsScaleAndLimits) {
   const Fused f = fused_quantized("%x: u8[1,3,5,5]",
-                                  dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") +
+                                  dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c") +
                                       "%r: f32[1,4,5,5] = aten::clamp(%c, 0.0, 70.0)\n" + quantize("%r", kOut, "y"),
                                   kStep);
   EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
@@ -137,7 +137,7 @@ TEST(FuseQuantized, FoldsTheResultsScaleAndLimits) {
 
 TEST(FuseQuantized, KeepsAnActivationThatIsNoLimit) {
   const Fused f = fused_quantized("%x: u8[1,3,5,5]",
-                                  dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") +
+                                  dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c") +
                                       "%r: f32[1,4,5,5] = aten::tanh(%c)\n" + quantize("%r", kOut, "y"),
                                   kStep);
   EXPECT_EQ(operators(f), "berth::quantized_conv") << f.text;
@@ -145,7 +145,7 @@ TEST(FuseQuantized, KeepsAnActivationThatIsNoLimit) {
 }
 
 TEST(FuseQuantized, RoundsInTheMiddleWhereTheModelDoes) {
-  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
+  const std::string body = dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
                            dequantize("%q", kOut, "e", "%ys") + dequantize("%o", kOut, "p", "%zs") +
                            "%s: f32[1,4,5,5] = aten::add.Tensor(%e, %p, 1)\n%t: f32[1,4,5,5] = aten::relu(%s)\n" +
                            quantize("%t", kOut, "y", "%zs");
@@ -157,7 +157,7 @@ TEST(FuseQuantized, RoundsInTheMiddleWhereTheModelDoes) {
 }
 
 TEST(FuseQuantized, LeavesASumWhoseProductIsReadElsewhere) {
-  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
+  const std::string body = dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c") + quantize("%c", kOut, "q") +
                            dequantize("%q", kOut, "e", "%ys") + dequantize("%o", kOut, "p", "%zs") +
                            "%s: f32[1,4,5,5] = aten::add.Tensor(%e, %p, 1)\n" + quantize("%s", kOut, "v", "%zs") +
                            "%y: u8[1,4,10,5] = aten::cat([%v, %q], 2)";
@@ -167,7 +167,7 @@ TEST(FuseQuantized, LeavesASumWhoseProductIsReadElsewhere) {
 }
 
 TEST(FuseQuantized, AddsFloatsAndDequantizedResidualsToFloats) {
-  const std::string body = dequantize("%x", kImage, "d") + kWeight + conv("%d", "c");
+  const std::string body = dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c");
   const Fused floats =
       fused_quantized("%x: u8[1,3,5,5], %o: f32[1,4,5,5]", body + "%y: f32[1,4,5,5] = aten::add.Tensor(%o, %c, 1)\n");
   EXPECT_EQ(operators(floats), "berth::quantized_conv") << floats.text;
@@ -179,7 +179,7 @@ TEST(FuseQuantized, AddsFloatsAndDequantizedResidualsToFloats) {
 
 TEST(FuseQuantized, PadsWithWhatStandsForZero) {
   const std::string body =
-      dequantize("%x", kImage, "d") + kWeight +
+      dequantize("%x", kImageShape, "d") + kWeight +
       "%p: f32[1,3,7,6] = aten::constant_pad_nd(%d, [1, 0, 2, 0], 0.0)\n"
       "%y: f32[1,4,9,8] = aten::convolution(%p, %wd, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)";
   const Fused f = fused_quantized("%x: u8[1,3,5,5]", body);
@@ -420,7 +420,8 @@ TEST(FuseQuantized, ComputesRandomConvolutionsToAStep) {
 }
 
 TEST(FuseQuantized, LeavesHostileScales) {
-  const Fused f = fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImage, "d", "%bad") + kWeight + conv("%d", "y"));
+  const Fused f =
+      fused_quantized("%x: u8[1,3,5,5]", dequantize("%x", kImageShape, "d", "%bad") + kWeight + conv("%d", "y"));
   EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
   EXPECT_TRUE(f.says("scale"));
 }
@@ -428,7 +429,7 @@ TEST(FuseQuantized, LeavesHostileScales) {
 TEST(FuseQuantized, LeavesAWeightOfTheRun) {
   const Fused f =
       fused_quantized("%x: u8[1,3,5,5], %k: f32[4,3,1,1]",
-                      dequantize("%x", kImage, "d") + "%wd: f32[4,3,1,1] = aten::relu(%k)\n" + conv("%d", "y"));
+                      dequantize("%x", kImageShape, "d") + "%wd: f32[4,3,1,1] = aten::relu(%k)\n" + conv("%d", "y"));
   EXPECT_EQ(operators(f).find("quantized"), std::string::npos) << f.text;
   EXPECT_TRUE(f.says("not-constant"));
 }

@@ -23,13 +23,13 @@ std::string rotated(const std::string& halves, const std::string& result = "%r",
                 {{"halves", halves}, {"joined", joined}, {"out", result}});
 }
 
-const std::string kHalves = R"(
+const std::string kRotatedHalves = R"(
       %a: f32[1,2,3,4] = aten::slice_copy.Tensor(%x, 3, 0, 4, 1)
       %b: f32[1,2,3,4] = aten::slice_copy.Tensor(%x, -1, 4, 9223372036854775807, 1)
 )";
 
 TEST(FuseRotations, ATurnedHalfIsOneMove) {
-  EXPECT_EQ(fused(rotated(kHalves)).operators(), "aten::roll aten::mul.Tensor berth::elementwise");
+  EXPECT_EQ(fused(rotated(kRotatedHalves)).operators(), "aten::roll aten::mul.Tensor berth::elementwise");
 }
 
 TEST(FuseRotations, SinesAreSignedOnce) {
@@ -66,8 +66,8 @@ TEST(FuseRotations, OtherHalvesStay) {
   for (const std::string& halves : {swapped, overlapping, strided}) {
     EXPECT_EQ(fused(rotated(halves)).operators().find("aten::roll"), std::string::npos) << halves;
   }
-  EXPECT_EQ(fused(rotated(kHalves, "%r", "[%a, %n], -1")).operators().find("aten::roll"), std::string::npos);
-  EXPECT_EQ(fused(rotated(kHalves, "%r, %t")).operators().find("aten::roll"), std::string::npos);
+  EXPECT_EQ(fused(rotated(kRotatedHalves, "%r", "[%a, %n], -1")).operators().find("aten::roll"), std::string::npos);
+  EXPECT_EQ(fused(rotated(kRotatedHalves, "%r, %t")).operators().find("aten::roll"), std::string::npos);
 }
 
 // A factor that is one for a whole row has no place for signs; one of more rows than the turned ones would take longer.
@@ -160,12 +160,6 @@ std::string turned(const std::string& k = "") {
                 {{"k", k}});
 }
 
-size_t count(const std::string& text, const std::string& what) {
-  size_t found = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 TEST(FuseRotations, ConstantSinesAreOfAllDelegates) {
   const Fused two = fuse_delegates(passes::parsed(kSines + R"(
     delegate @d0 "berth.cpu"
@@ -183,14 +177,14 @@ TEST(FuseRotations, ConstantSinesAreOfAllDelegates) {
       return %y
     })"));
   EXPECT_EQ(two.operators(), "aten::roll aten::mul.Tensor aten::roll aten::mul.Tensor") << two.text;
-  EXPECT_EQ(count(two.text, "const @sin_signed"), 1u + 1u) << two.text;
+  EXPECT_EQ(occurrences(two.text, "const @sin_signed"), 1u + 1u) << two.text;
 }
 
 TEST(FuseRotations, ConstantSinesOfTwoMethodsAreOneConstant) {
   const std::string method = "(%i: f32[1,2,3,4]) {\n%sin: f32[3,4] = const @sin" + turned() + "return %u\n}\n";
   const Fused both = fuse_module(passes::parsed(kSines + "method forward" + method + "method other" + method));
-  EXPECT_EQ(count(both.text, "const @sin_signed: "), 1u) << both.text;
-  EXPECT_EQ(count(both.text, "aten::roll("), 2u) << both.text;
+  EXPECT_EQ(occurrences(both.text, "const @sin_signed: "), 1u) << both.text;
+  EXPECT_EQ(occurrences(both.text, "aten::roll("), 2u) << both.text;
 }
 
 // Signs are bits: of zeros, of other types, of tables that stretch.

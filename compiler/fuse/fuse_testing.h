@@ -77,6 +77,8 @@ struct Fused {
     });
     return names;
   }
+  /// How many of operators() have this name.
+  size_t count(const std::string& name) const { return occurrences(" " + operators() + " ", " " + name + " "); }
   bool says(const std::string& reason) const {
     for (const std::string& line : why) {
       if (line.find(": " + reason) != std::string::npos) return true;

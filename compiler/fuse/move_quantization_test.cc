@@ -9,10 +9,10 @@
 namespace berth::fuse {
 namespace {
 
-constexpr const char* kImage = "[1,4,6,6]";
+constexpr const char* kMovedShape = "[1,4,6,6]";
 
 // %to: what the bytes %from stand for.
-std::string numbers(const std::string& from, const std::string& to, const std::string& shape = kImage,
+std::string numbers(const std::string& from, const std::string& to, const std::string& shape = kMovedShape,
                     const std::string& scale = "0.125", const std::string& zero = "100.0") {
   return filled(R"(
     %$to.1: f32$shape = dim_order_ops::_to_dim_order_copy(%$from, false, none, f32)
@@ -23,7 +23,7 @@ std::string numbers(const std::string& from, const std::string& to, const std::s
 }
 
 // %to: bytes of the numbers %from.
-std::string bytes(const std::string& from, const std::string& to, const std::string& shape = kImage,
+std::string bytes(const std::string& from, const std::string& to, const std::string& shape = kMovedShape,
                   const std::string& scale = "0.125", const std::string& zero = "100.0",
                   const std::string& low = "0.0") {
   return filled(
@@ -96,7 +96,7 @@ TEST(MoveQuantization, WindowsOfBytes) {
   const Fused asked =
       fused_body("%q: u8[1,4,6,6]", numbers("q", "x") + pool + bytes("m", "r", "[1,4,3,3]") + "return %r, %i");
   EXPECT_NE(asked.text.find("f32[1,4,3,3], "), std::string::npos) << asked.text;
-  const Fused falling = fused_body("%q: u8[1,4,6,6]", numbers("q", "x", kImage, "-0.125") + pool +
+  const Fused falling = fused_body("%q: u8[1,4,6,6]", numbers("q", "x", kMovedShape, "-0.125") + pool +
                                                           bytes("m", "r", "[1,4,3,3]", "-0.125") + "return %r");
   EXPECT_NE(falling.text.find("f32[1,4,3,3], "), std::string::npos) << falling.text;
 }
@@ -110,7 +110,7 @@ TEST(MoveQuantization, JoinsAndCutsBytes) {
   EXPECT_EQ(equal.operators(), "aten::cat") << equal.text;
   // One part is on the result's grid, the other is brought to it.
   const Fused unequal = fused_body(
-      two, numbers("p", "x") + numbers("q", "y", kImage, "0.2") + join + bytes("m", "r", whole) + "return %r");
+      two, numbers("p", "x") + numbers("q", "y", kMovedShape, "0.2") + join + bytes("m", "r", whole) + "return %r");
   EXPECT_EQ(unequal.operators(), "berth::elementwise aten::cat") << unequal.text;
   EXPECT_EQ(unequal.text.find("f32"), std::string::npos) << unequal.text;
   const Fused cut =
@@ -157,8 +157,8 @@ TEST(MoveQuantization, LeavesWhatItWouldChangeOrMakeMore) {
   EXPECT_NE(read.text.find("f32[1,6,6,4] = aten::permute_copy"), std::string::npos) << read.text;
   // Scales that are too large or too small for the proof.
   for (const char* scale : {"1e-38", "1e36"}) {
-    const Fused far =
-        fused_body("%q: u8[1,4,6,6]", numbers("q", "x", kImage, scale) + bytes("x", "r", kImage, scale) + "return %r");
+    const Fused far = fused_body(
+        "%q: u8[1,4,6,6]", numbers("q", "x", kMovedShape, scale) + bytes("x", "r", kMovedShape, scale) + "return %r");
     EXPECT_EQ(far.operators(), "berth::elementwise") << far.text;
   }
 }

@@ -49,34 +49,34 @@ void expect_same_outputs(const std::string& text) {
   for (size_t i = 0; i < expected->size(); ++i) passes::expect_close((*expected)[i], (*found)[i], 1e-5);
 }
 
-std::string convolution(const std::string& weight, const std::string& result, const std::string& arguments) {
+std::string convolved(const std::string& weight, const std::string& result, const std::string& arguments) {
   return "%c: " + result + " = aten::convolution(%x, %" + weight + ", none, " + arguments + ")\nreturn %c";
 }
 
 TEST(OrderWeights, ConvolutionsHaveTheirInputChannelsInnermost) {
   const std::string text = with_constants({{"w", {4, 3, 2, 3}}}, "%x: f32[1,3,6,6]",
-                                          convolution("w", "f32[1,4,5,4]", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"));
+                                          convolved("w", "f32[1,4,5,4]", "[1, 1], [0, 0], [1, 1], false, [0, 0], 1"));
   EXPECT_EQ(orders(ordered(text)), "0231");
   expect_same_outputs(text);
 }
 
 TEST(OrderWeights, TransposedConvolutionsToo) {
   const std::string text = with_constants({{"w", {3, 4, 2, 2}}}, "%x: f32[1,3,3,3]",
-                                          convolution("w", "f32[1,4,6,6]", "[2, 2], [0, 0], [1, 1], true, [0, 0], 1"));
+                                          convolved("w", "f32[1,4,6,6]", "[2, 2], [0, 0], [1, 1], true, [0, 0], 1"));
   EXPECT_EQ(orders(ordered(text)), "1230");
   expect_same_outputs(text);
 }
 
 TEST(OrderWeights, ChannelsByThemselvesAreSideBySide) {
   const std::string text = with_constants({{"w", {4, 1, 3, 2}}}, "%x: f32[1,4,6,6]",
-                                          convolution("w", "f32[1,4,4,5]", "[1, 1], [0, 0], [1, 1], false, [0, 0], 4"));
+                                          convolved("w", "f32[1,4,4,5]", "[1, 1], [0, 0], [1, 1], false, [0, 0], 4"));
   EXPECT_EQ(orders(ordered(text)), "1230");
   expect_same_outputs(text);
 }
 
 TEST(OrderWeights, GroupsOfATransposedConvolutionStay) {
   const std::string text = with_constants({{"w", {4, 3, 2, 2}}}, "%x: f32[1,4,3,3]",
-                                          convolution("w", "f32[1,6,6,6]", "[2, 2], [0, 0], [1, 1], true, [0, 0], 2"));
+                                          convolved("w", "f32[1,6,6,6]", "[2, 2], [0, 0], [1, 1], true, [0, 0], 2"));
   EXPECT_EQ(orders(ordered(text)), "rows");
   expect_same_outputs(text);
 }

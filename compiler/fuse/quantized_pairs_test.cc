@@ -11,7 +11,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr char kConstants[] = R"(
+constexpr char kPairConstants[] = R"(
   const @q: i8[3,2,2] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
   const @zero: f32[] = dense<[-7]>
   const @zeros: i8[3,1,1] = dense<[4, -5, 6]>
@@ -22,7 +22,7 @@ constexpr char kConstants[] = R"(
   const @blocks: f32[3,2,1] = dense<[1, 2, 3, 4, 5, 6]>
 )";
 
-constexpr char kValues[] = R"(
+constexpr char kPairValues[] = R"(
   %q: i8[3,2,2] = const @q
   %zero: f32[] = const @zero
   %zeros: i8[3,1,1] = const @zeros
@@ -37,7 +37,7 @@ constexpr char kValues[] = R"(
 // A method whose output is what `body` calls %y.
 struct Read {
   explicit Read(const std::string& body, const std::string& signature = "%x: f32[3,2,2]")
-      : module(passes::parsed(std::string(kConstants) + "method forward(" + signature + ") {" + kValues + body +
+      : module(passes::parsed(std::string(kPairConstants) + "method forward(" + signature + ") {" + kPairValues + body +
                               "\nreturn %y\n}")),
         context(module, module.methods[0], options) {}
 

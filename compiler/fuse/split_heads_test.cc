@@ -45,26 +45,20 @@ Fused attention(const Given& given) {
       given.tolerance);
 }
 
-size_t count(const Fused& fused, const std::string& op) {
-  size_t found = 0;
-  for (size_t at = fused.text.find(op + "("); at != std::string::npos; at = fused.text.find(op + "(", at + 1)) ++found;
-  return found;
-}
-
 TEST(SplitHeads, LargeScoresAreThoseOfAHeadAtATime) {
   const Fused f = attention({});
-  EXPECT_EQ(count(f, "berth::quantized_linear"), 6u) << f.text;
-  EXPECT_EQ(count(f, "aten::_softmax"), 3u) << f.text;
-  EXPECT_EQ(count(f, "aten::slice_copy.Tensor"), 9u) << f.text;
-  EXPECT_EQ(count(f, "aten::cat"), 1u) << f.text;
+  EXPECT_EQ(f.count("berth::quantized_linear"), 6u) << f.text;
+  EXPECT_EQ(f.count("aten::_softmax"), 3u) << f.text;
+  EXPECT_EQ(f.count("aten::slice_copy.Tensor"), 9u) << f.text;
+  EXPECT_EQ(f.count("aten::cat"), 1u) << f.text;
   EXPECT_TRUE(f.text.find("f32[1,3,160,160]") == std::string::npos) << f.text;
 }
 
 void expect_together(const Given& given) {
   const Fused f = attention(given);
-  EXPECT_EQ(count(f, "aten::_softmax"), 1u) << f.text;
-  EXPECT_EQ(count(f, "berth::quantized_linear"), 2u) << f.text;
-  EXPECT_EQ(count(f, "aten::cat"), 0u) << f.text;
+  EXPECT_EQ(f.count("aten::_softmax"), 1u) << f.text;
+  EXPECT_EQ(f.count("berth::quantized_linear"), 2u) << f.text;
+  EXPECT_EQ(f.count("aten::cat"), 0u) << f.text;
 }
 
 TEST(SplitHeads, SmallScoresStayTogether) {

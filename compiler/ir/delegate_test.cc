@@ -5,6 +5,7 @@
 
 #include "base/target_device.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/parse_testing.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
 
@@ -12,11 +13,6 @@ namespace berth::ir {
 namespace {
 
 Expected<Module> parsed(const std::string& text) { return parse(text, "t"); }
-
-std::string error_of(const std::string& text) {
-  const auto module = parsed(text);
-  return module.ok() ? "" : module.error().text();
-}
 
 constexpr char kTwoKinds[] = R"(symbol n in [1, 8]
 const @w: f32[3] = dense<[1, 2, 3]>

@@ -10,7 +10,7 @@
 namespace berth::ir {
 namespace {
 
-Module parsed(const std::string& text) {
+Module parsed_whole(const std::string& text) {
   auto module = parse(text, "t");
   EXPECT_TRUE(module.ok()) << module.error().text();
   return module.ok() ? std::move(*module) : Module();
@@ -18,7 +18,7 @@ Module parsed(const std::string& text) {
 
 Expected<Module> merged(std::initializer_list<std::string> texts, const MergeOptions& options = {}) {
   std::vector<Module> modules;
-  for (const std::string& text : texts) modules.push_back(parsed(text));
+  for (const std::string& text : texts) modules.push_back(parsed_whole(text));
   return merge(std::move(modules), options);
 }
 
@@ -26,7 +26,7 @@ void expect_text(Expected<Module> module, const std::string& text) {
   ASSERT_TRUE(module.ok()) << module.error().text();
   const Status sound = verify(*module);
   EXPECT_TRUE(sound.ok()) << sound.error().text();
-  EXPECT_EQ(print(*module), print(parsed(text)));
+  EXPECT_EQ(print(*module), print(parsed_whole(text)));
 }
 
 // `method` adds a constant to its input.

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/text_testing.h"
+#include "compiler/ir/parse_testing.h"
 #include "compiler/ir/print.h"
 
 namespace berth::ir {
@@ -62,11 +63,6 @@ method forward(%x: f32[n,3], %"a/b:0": f32[2,3]@sim:1, %flag: bool, %y: f32[$"od
   return %k, 1, (n * 2), 0.5, true, none, "text", %u, %d
 }
 )";
-
-std::string error_of(const std::string& text) {
-  const auto module = parse(text, "t");
-  return module.ok() ? "" : module.error().text();
-}
 
 TEST(Parse, WhatPrintsParsesBack) {
   const std::string text = std::string(kEverything) + R"(
@@ -136,19 +132,19 @@ TEST(Parse, SymbolsKeepTheirTextInAnyOrderOfCreation) {
   EXPECT_EQ(print(*again), once);
 }
 
-struct Bad {
+struct BadText {
   const char* text;
   const char* message;
 };
 
-class ParseBadTextTest : public testing::TestWithParam<Bad> {};
+class ParseBadTextTest : public testing::TestWithParam<BadText> {};
 
 TEST_P(ParseBadTextTest, IsRefusedWithLineAndSentence) {
   const std::string error = error_of(GetParam().text);
   EXPECT_NE(error.find(GetParam().message), std::string::npos) << "[" << error << "]";
 }
 
-const Bad kBad[] = {
+const BadText kBadTexts[] = {
     {"method", "t:1: expected a method's name, found the end of the text"},
     {"garbage", "t:1: expected symbol, where, const, state, delegate, data or method, found 'garbage'"},
     {"\n\n#", "t:3: the character \"#\" means nothing here"},
@@ -193,7 +189,7 @@ const Bad kBad[] = {
     {"method f(%x: f32[2]) {\n  return \"open\n}", "lacks its closing quote"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ParseBadTextTest, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ParseBadTextTest, testing::ValuesIn(kBadTexts));
 
 TEST(Parse, DeepTextIsRefusedBeforeTheStackOverflows) {
   std::string sizes = "method f(%x: f32[";

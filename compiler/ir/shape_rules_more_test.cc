@@ -4,13 +4,14 @@
 #include "base/text_testing.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/parse_testing.h"
 #include "compiler/ir/print.h"
 
 namespace berth::ir {
 namespace {
 
 // What PyTorch 2.15 gives on its meta device for these calls. Parsing holds every result's type against the rules.
-constexpr char kTorch[] = R"(
+constexpr char kMoreOfTorch[] = R"(
 symbol n in [2, 8]
 symbol k in [0, 24]
 method m(%x: f32[2,3], %q: i8[2,3], %u: u8[4,8], %one: f32[1], %whole: i64[1], %three: f64[3], %three_i: i64[3],
@@ -61,12 +62,7 @@ method m(%x: f32[2,3], %q: i8[2,3], %u: u8[4,8], %one: f32[1], %whole: i64[1], %
   return
 })";
 
-std::string error_of(const std::string& text) {
-  const auto module = parse(text, "t");
-  return module.ok() ? "" : module.error().text();
-}
-
-std::string error_of_call(const std::string& call) {
+std::string error_of_more(const std::string& call) {
   return error_of(filled(R"(
     symbol n in [1, 8]
     method f(%x: f32[2,3], %i: i64[4], %mask: bool[2,3], %n3: f32[n,3], %u: u8[4,8], %c4: f32[4]) {
@@ -76,7 +72,7 @@ std::string error_of_call(const std::string& call) {
                          {{"call", call}}));
 }
 
-TEST(ShapeRulesMore, MatchPyTorchForEveryOperator) { EXPECT_EQ(error_of(kTorch), ""); }
+TEST(ShapeRulesMore, MatchPyTorchForEveryOperator) { EXPECT_EQ(error_of(kMoreOfTorch), ""); }
 
 TEST(ShapeRulesMore, SizesThatDependOnContentsAreNamedAndBounded) {
   Module module;
@@ -96,19 +92,19 @@ TEST(ShapeRulesMore, SizesThatDependOnContentsAreNamedAndBounded) {
   EXPECT_EQ(module.symbols.upper(result.shape[0]), 24);
 }
 
-struct Bad {
+struct BadCall {
   const char* call;
   const char* message;
 };
 
-class ShapeRulesMoreRefusalTest : public testing::TestWithParam<Bad> {};
+class ShapeRulesMoreRefusalTest : public testing::TestWithParam<BadCall> {};
 
 TEST_P(ShapeRulesMoreRefusalTest, SayWhatWasExpectedAndFound) {
-  EXPECT_NE(error_of_call(GetParam().call).find(GetParam().message), std::string::npos)
-      << error_of_call(GetParam().call);
+  EXPECT_NE(error_of_more(GetParam().call).find(GetParam().message), std::string::npos)
+      << error_of_more(GetParam().call);
 }
 
-const Bad kBad[] = {
+const BadCall kMoreBadCalls[] = {
     {"%r: i8[4] = quantized_decomposed::quantize_per_tensor(%i, 0.5, 1, -128, 127, i8)", "floating-point numbers"},
     {"%r: f16[2,3] = quantized_decomposed::quantize_per_tensor(%x, 0.5, 1, -128, 127, f16)", "an integer dtype"},
     {"%r: f32[4,8] = quantized_decomposed::dequantize_per_tensor(%u, 0.5, 1, 0, 127, i8)", "an input of i8"},
@@ -127,7 +123,7 @@ const Bad kBad[] = {
     {"%r: f32[1] = aten::_cdist_forward(%x, %u, 2.0, none)", "equal lengths of rows, found 3 and 8"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ShapeRulesMoreRefusalTest, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ShapeRulesMoreRefusalTest, testing::ValuesIn(kMoreBadCalls));
 
 }  // namespace
 }  // namespace berth::ir

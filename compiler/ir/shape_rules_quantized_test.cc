@@ -6,7 +6,7 @@
 namespace berth::ir {
 namespace {
 
-std::string error_of_call(const std::string& call) {
+std::string error_of_quantized(const std::string& call) {
   const auto module = parse(R"(
 method m(%x: u8[2,5,8], %image: i8[1,4,6,6], %w: i8[8,3], %packed: i8[192], %window: u8[6,2,3,3], %f: f32[2,5,8],
     %one: f32[1], %three: f32[3], %six: f32[6], %ten: f32[10], %bias: i32[3], %zero: u8[1], %izero: i8[1],
@@ -17,14 +17,14 @@ method m(%x: u8[2,5,8], %image: i8[1,4,6,6], %w: i8[8,3], %packed: i8[192], %win
 
 // All arguments of the product but those that are given.
 std::string linear(const std::string& result, const std::string& tensors, const std::string& rest) {
-  return error_of_call("%r: " + result + " = berth::quantized_linear(" + tensors +
-                       ", \"none\", 0.0, 0.0, 0.0, 0, 1.0, 0, 1.0, 0, 0, 255, " + rest + ")");
+  return error_of_quantized("%r: " + result + " = berth::quantized_linear(" + tensors +
+                            ", \"none\", 0.0, 0.0, 0.0, 0, 1.0, 0, 1.0, 0, 0, 255, " + rest + ")");
 }
 
 std::string conv(const std::string& result, const std::string& tensors, int groups) {
-  return error_of_call("%r: " + result + " = berth::quantized_conv(" + tensors + ", [1, 1], [1, 1], [1, 1], " +
-                       std::to_string(groups) +
-                       ", \"none\", 0.0, 0.0, 0.0, 0, 1.0, 0, 1.0, 0, 0, 255, \"divide\", u8, \"\")");
+  return error_of_quantized("%r: " + result + " = berth::quantized_conv(" + tensors + ", [1, 1], [1, 1], [1, 1], " +
+                            std::to_string(groups) +
+                            ", \"none\", 0.0, 0.0, 0.0, 0, 1.0, 0, 1.0, 0, 0, 255, \"divide\", u8, \"\")");
 }
 
 constexpr const char* kRest = "\"divide\", u8, \"\"";

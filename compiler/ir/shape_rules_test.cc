@@ -4,6 +4,7 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/parse.h"
+#include "compiler/ir/parse_testing.h"
 #include "compiler/ir/print.h"
 
 namespace berth::ir {
@@ -174,11 +175,6 @@ method m(
 }
 )";
 
-std::string error_of(const std::string& text) {
-  const auto module = parse(text, "t");
-  return module.ok() ? "" : module.error().text();
-}
-
 // `call` in a method with symbols n in [1, 8], m in [2, 8] and inputs of interest.
 std::string error_of_call(const std::string& call) {
   return error_of(R"(
@@ -249,19 +245,19 @@ TEST(ShapeRules, ASymbolThatMayBeOneIsNotAnotherSymbol) {
             std::string::npos);
 }
 
-struct Bad {
+struct RefusedCall {
   const char* call;
   const char* message;
 };
 
-class ShapeRulesRefusalTest : public testing::TestWithParam<Bad> {};
+class ShapeRulesRefusalTest : public testing::TestWithParam<RefusedCall> {};
 
 TEST_P(ShapeRulesRefusalTest, SayWhatWasExpectedAndFound) {
   EXPECT_NE(error_of_call(GetParam().call).find(GetParam().message), std::string::npos)
       << error_of_call(GetParam().call);
 }
 
-const Bad kBad[] = {
+const RefusedCall kRefusedCalls[] = {
     {"%r: f32[1] = aten::mm(%x, %x)", "expected equal inner sizes, found 3 and 2"},
     {"%r: f32[1] = aten::mm(%n, %x)", "expected a left matrix of 2 dimensions, found f32[n]"},
     {"%r: f32[1] = aten::view_copy(%x, [4, -1])", "as many elements as the input, found [4,1] for f32[2,3]"},
@@ -289,7 +285,7 @@ const Bad kBad[] = {
     {"%r: f32[1] = aten::mean.dim(%i, [0])", "expected a floating type, found i64[4]"},
 };
 
-INSTANTIATE_TEST_SUITE_P(All, ShapeRulesRefusalTest, testing::ValuesIn(kBad));
+INSTANTIATE_TEST_SUITE_P(All, ShapeRulesRefusalTest, testing::ValuesIn(kRefusedCalls));
 
 }  // namespace
 }  // namespace berth::ir

@@ -5,7 +5,7 @@
 namespace berth::passes {
 namespace {
 
-std::string method(const std::string& statements, const std::string& outputs = "%y") {
+std::string norm_method(const std::string& statements, const std::string& outputs = "%y") {
   return R"(
     const @w: f32[4,2,1,1] = dense<[1.0, 2.0, -3.0, 4.0, 0.5, -0.25, 1.5, 0.125]>
     const @b: f32[4] = dense<[0.5, -1.0, 2.0, 0.0]>
@@ -64,21 +64,21 @@ std::string why_of(const std::string& text) {
   return all;
 }
 
-struct Case {
+struct FoldCase {
   const char* name;
   std::string statements;
   size_t nodes;  // that are left
 };
 
-class FoldBatchNormRewriteTest : public testing::TestWithParam<Case> {};
+class FoldBatchNormRewriteTest : public testing::TestWithParam<FoldCase> {};
 
 TEST_P(FoldBatchNormRewriteTest, KeepsTheOutputs) {
-  const std::string text = method(GetParam().statements);
+  const std::string text = norm_method(GetParam().statements);
   EXPECT_EQ(nodes_of(text), GetParam().nodes);
   expect_keeps_outputs(fold_batch_norm, text, 1e-6);
 }
 
-const Case kFolds[] = {
+const FoldCase kFolds[] = {
     {"IntoAConvolution", kConv + norm_of("%conv"), 1},
     {"IntoOneWithoutBias",
      R"(
@@ -133,11 +133,11 @@ const Case kFolds[] = {
       %y: f32[1,5,4] = aten::add.Tensor(%v, %b))",
      2},
 };
-std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, FoldBatchNormRewriteTest, testing::ValuesIn(kFolds), name_of);
+std::string name_of_fold(const testing::TestParamInfo<FoldCase>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, FoldBatchNormRewriteTest, testing::ValuesIn(kFolds), name_of_fold);
 
 TEST(FoldBatchNorm, FoldedWeightsAreExactInDouble) {
-  const std::string now = after(fold_batch_norm, method(kConv + norm_of("%conv")));
+  const std::string now = after(fold_batch_norm, norm_method(kConv + norm_of("%conv")));
   // gamma / sqrt(var + eps) in channel 1 is 2 / sqrt(0.25 + 1e-5); -3 and 4 times that, and the bias
   // (-1 + 0.2) * 3.99992000239992 + 1, rounded to float by hand (Python's numpy).
   EXPECT_NE(now.find("-11.99976"), std::string::npos) << now;
@@ -146,7 +146,7 @@ TEST(FoldBatchNorm, FoldedWeightsAreExactInDouble) {
 }
 
 TEST(FoldBatchNorm, LeavesANormOfAnotherOperator) {
-  const std::string text = method(norm_of("%z"));
+  const std::string text = norm_method(norm_of("%z"));
   EXPECT_EQ(nodes_of(text), 1u);
   EXPECT_EQ(why_of(text), "");
 }
@@ -161,7 +161,7 @@ struct Stay {
 class FoldBatchNormKeepTest : public testing::TestWithParam<Stay> {};
 
 TEST_P(FoldBatchNormKeepTest, SaysWhyANormStays) {
-  const std::string text = method(GetParam().statements, GetParam().outputs);
+  const std::string text = norm_method(GetParam().statements, GetParam().outputs);
   EXPECT_NE(why_of(text).find(GetParam().reason), std::string::npos) << why_of(text);
   expect_keeps_outputs(fold_batch_norm, text);
 }
@@ -189,7 +189,7 @@ std::string name_of_stay(const testing::TestParamInfo<Stay>& info) { return info
 INSTANTIATE_TEST_SUITE_P(All, FoldBatchNormKeepTest, testing::ValuesIn(kStays), name_of_stay);
 
 TEST(FoldBatchNorm, DoesNothingWithoutFusion) {
-  ir::Module module = parsed(method(kConv + norm_of("%conv")));
+  ir::Module module = parsed(norm_method(kConv + norm_of("%conv")));
   Options options;
   options.fusion = false;
   const auto changed = fold_batch_norm(module, options);

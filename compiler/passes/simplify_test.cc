@@ -5,7 +5,7 @@
 namespace berth::passes {
 namespace {
 
-struct Case {
+struct SimplifyCase {
   const char* name;
   const char* before;  // statements behind `(%x: f32[2,3], %n: f32[n,3])`; the last result is %y
   const char* after;
@@ -23,7 +23,7 @@ std::string method(const std::string& statements) {
     })";
 }
 
-class SimplifyRewriteTest : public testing::TestWithParam<Case> {};
+class SimplifyRewriteTest : public testing::TestWithParam<SimplifyCase> {};
 
 TEST_P(SimplifyRewriteTest, GivesTheExpectedNodes) {
   const std::string before = method(GetParam().before);
@@ -33,7 +33,7 @@ TEST_P(SimplifyRewriteTest, GivesTheExpectedNodes) {
 
 // Each ends in a relu, so that the output is not an input.
 constexpr char kOnly[] = "%y: f32[2,3] = aten::relu(%x)";
-const Case kCases[] = {
+const SimplifyCase kCases[] = {
     {"Clone", R"(
       %a: f32[2,3] = aten::clone(%x, none)
       %y: f32[2,3] = aten::relu(%a)
@@ -127,17 +127,17 @@ const Case kCases[] = {
     )"},
 };
 
-std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(All, SimplifyRewriteTest, testing::ValuesIn(kCases), name_of);
+std::string name_of_case(const testing::TestParamInfo<SimplifyCase>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(All, SimplifyRewriteTest, testing::ValuesIn(kCases), name_of_case);
 
-class SimplifyKeepTest : public testing::TestWithParam<Case> {};
+class SimplifyKeepTest : public testing::TestWithParam<SimplifyCase> {};
 
 TEST_P(SimplifyKeepTest, WhatIsNotTheSameStays) {
   const std::string text = method(GetParam().before);
   EXPECT_EQ(after(simplify, text), as_printed(text));
 }
 
-const Case kNot[] = {
+const SimplifyCase kNot[] = {
     {"AReluOfARelu", R"(
       %a: f32[2,3] = aten::relu(%x)
       %y: f32[2,3] = aten::relu(%a)
@@ -165,7 +165,7 @@ const Case kNot[] = {
     {"PartOfASymbolicSlice", "%y: f32[min(n, 4),3] = aten::slice_copy.Tensor(%n, 0, 0, 4, 1)", ""},
     {"AnInputThatIsTheOutput", "%y: f32[2,3] = aten::clone(%x, none)", ""},
 };
-INSTANTIATE_TEST_SUITE_P(All, SimplifyKeepTest, testing::ValuesIn(kNot), name_of);
+INSTANTIATE_TEST_SUITE_P(All, SimplifyKeepTest, testing::ValuesIn(kNot), name_of_case);
 
 TEST(Simplify, LeavesACopyOfAnInputThatIsTheOutputAndSaysWhy) {
   std::vector<std::string> why;

@@ -138,7 +138,7 @@ def check_links(files, sees, reach, findings):
             rooms[match.group(1)] = (file, match.group(2))
     for file, words in rooms.values():
         folder = posixpath.dirname(file)
-        listed = re.search(r"DEPENDS ([\w\s]+?)(?: SYSTEM| EXCLUDE| FOLDERS|$)", words)
+        listed = re.search(r"DEPENDS ([\w\s]+?)(?:\s+(?:SYSTEM|EXCLUDE|FOLDERS|TESTS_\w+)|$)", words)
         for name in listed.group(1).split() if listed else []:
             other = folder_of(posixpath.dirname(rooms[name][0]) + "/x", sees) if name in rooms else ""
             if other and other not in reach[folder_of(folder + "/x", sees)]:

@@ -24,16 +24,22 @@ from rows import ROOT, Fault, check, ranges, read_mutants
 SECONDS = 120  # for one test; what takes longer has failed
 
 
+def sources(file):
+    """The source itself, or those that it joins: CMake's unity_N_cxx.cxx includes them."""
+    joined = re.findall(r'#include "([^"]+)"', Path(file).read_text()) if Path(file).name.startswith("unity_") else []
+    return joined or [file]
+
+
 def programs(build):
     """For each test file, and for each target, the target and its program."""
     found = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        file = os.path.relpath(entry["file"], ROOT)
-        output = re.search(r" -o (\S*?)CMakeFiles/(test_[^/]+)\.dir/", entry["command"])
+        output = re.search(r" -o (\S*?)CMakeFiles/(tests?_[^/]+)\.dir/", entry["command"])
         if output:
             program = (output.group(2), build / output.group(1) / output.group(2))
-            found.setdefault(file, program)
             found[output.group(2)] = program
+            for source in sources(entry["file"]):
+                found.setdefault(os.path.relpath(source, ROOT), program)
     return found
 
 

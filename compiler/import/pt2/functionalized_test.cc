@@ -34,7 +34,7 @@ std::string text_of(const TestProgram& p, const ImportOptions& options) {
   return module.ok() ? ir::print(*module) : std::string();
 }
 
-std::string failure_of(const TestProgram& p, const ImportOptions& options) {
+std::string failure_with(const TestProgram& p, const ImportOptions& options) {
   const auto module = p.import(options);
   return module.ok() ? "it was imported" : module.error().text();
 }
@@ -96,17 +96,17 @@ TEST(FunctionalizedPt2, WhatAnOwnOperatorCannotSayIsRefusedInASentence) {
   const json both = json::array({nothing(), tensor("new_a"), tensor("new_b")});
   const ImportOptions swap = with("mine::swap", "Tensor x, Tensor y -> Tensor new_x, Tensor new_y", 2);
   const json indices = {{"_x_base_index", integer(0)}, {"_y_base_index", integer(0)}};
-  EXPECT_TRUE(says(failure_of(call(indices, {"a"}, json::array({nothing(), tensor("new_a")})), swap),
+  EXPECT_TRUE(says(failure_with(call(indices, {"a"}, json::array({nothing(), tensor("new_a")})), swap),
                    "writes one tensor as two of its arguments"));
   const json far = {{"_x_base_index", integer(0)}, {"_y_base_index", integer(2)}};
-  EXPECT_TRUE(says(failure_of(call(far, {"a", "b"}, both), swap), "does not say what its 'y' is"));
+  EXPECT_TRUE(says(failure_with(call(far, {"a", "b"}, both), swap), "does not say what its 'y' is"));
   json view = {{"_x_base_index", integer(0)}, {"_y_base_index", integer(1)}, {"_y_slice_dim", integer(0)}};
-  EXPECT_TRUE(says(failure_of(call(view, {"a", "b"}, both), swap), "writes a view as its argument 'y'"));
+  EXPECT_TRUE(says(failure_with(call(view, {"a", "b"}, both), swap), "writes a view as its argument 'y'"));
   const json one = {{"_x_base_index", integer(0)}, {"y", tensor("b")}};
-  EXPECT_TRUE(says(failure_of(call(one, {"a", "b"}, both), swap), "that the schema of the operator does not have"));
-  EXPECT_TRUE(says(failure_of(call(far, {"a", "b"}, json::array({tensor("new_a")})), swap), "does not say"));
-  EXPECT_TRUE(says(failure_of(call({{"_x_base_index", integer(0)}, {"_y_base_index", integer(1)}}, {"a", "b"}, both),
-                              with("mine::swap", "Tensor x, Tensor y -> Tensor new_x", 1)),
+  EXPECT_TRUE(says(failure_with(call(one, {"a", "b"}, both), swap), "that the schema of the operator does not have"));
+  EXPECT_TRUE(says(failure_with(call(far, {"a", "b"}, json::array({tensor("new_a")})), swap), "does not say"));
+  EXPECT_TRUE(says(failure_with(call({{"_x_base_index", integer(0)}, {"_y_base_index", integer(1)}}, {"a", "b"}, both),
+                                with("mine::swap", "Tensor x, Tensor y -> Tensor new_x", 1)),
                    "has 2 results in the file, the operator gives 1"));
 }
 

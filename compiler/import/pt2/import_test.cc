@@ -6,7 +6,8 @@
 namespace berth::pt2 {
 namespace {
 
-json mutation(const std::string& kind, const std::string& field, const std::string& value, const std::string& target) {
+json mutation_of(const std::string& kind, const std::string& field, const std::string& value,
+                 const std::string& target) {
   return {{kind, {{"arg", {{"name", value}}}, {field, target}}}};
 }
 
@@ -18,7 +19,7 @@ TestProgram counter() {
   p.input("x", {2});
   p.node("aten.add.Tensor", {{"self", tensor("b_count")}, {"other", integer(2)}}, "add", {});
   p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", tensor("add")}}, "mul", {2});
-  p.special_output(tensor("add"), mutation("buffer_mutation", "buffer_name", "add", "count"));
+  p.special_output(tensor("add"), mutation_of("buffer_mutation", "buffer_name", "add", "count"));
   p.output("mul");
   return p;
 }
@@ -91,7 +92,7 @@ TEST(ImportPt2, TheNewValueOfAnInputIsAnOutputAfterTheModels) {
   p.input("y", {2});
   p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", integer(2)}}, "add", {2});
   p.node("aten.mul.Tensor", {{"self", tensor("add")}, {"other", tensor("y")}}, "mul", {2});
-  p.special_output(tensor("add"), mutation("user_input_mutation", "user_input_name", "add", "x"));
+  p.special_output(tensor("add"), mutation_of("user_input_mutation", "user_input_name", "add", "x"));
   p.output("mul");
   const auto outputs = run(p, {floats({2}, {1, 2}), floats({2}, {10, 100})});
   ASSERT_EQ(outputs.size(), 2u);
@@ -117,7 +118,7 @@ TEST(ImportPt2, InputsWrittenWithOneAnother) {
   TestProgram p;
   p.input("x", {2});
   p.input("y", {2});
-  p.special_output(tensor("y"), mutation("user_input_mutation", "user_input_name", "y", "x"));
+  p.special_output(tensor("y"), mutation_of("user_input_mutation", "user_input_name", "y", "x"));
   p.output("x");
   const auto outputs = run(p, {floats({2}, {1, 2}), floats({2}, {3, 4})});
   ASSERT_EQ(outputs.size(), 2u);
@@ -128,7 +129,7 @@ TEST(ImportPt2, InputsWrittenWithOneAnother) {
 TEST(ImportPt2, MutatedInputsThatDoNotExistAreRefused) {
   TestProgram p;
   p.input("x", {2});
-  p.special_output(tensor("x"), mutation("user_input_mutation", "user_input_name", "x", "z"));
+  p.special_output(tensor("x"), mutation_of("user_input_mutation", "user_input_name", "x", "z"));
   EXPECT_TRUE(says(failure_of(p.import()), "pt2 input \"z\": is said to be changed"));
 }
 

@@ -6,8 +6,6 @@
 namespace berth::pt2 {
 namespace {
 
-const char kS[] = "Symbol('s77', positive=True, integer=True)";
-
 json sym(const std::string& kind, const std::string& name) { return {{kind, {{"as_name", name}}}}; }
 
 /// A function of Python's: "_operator.truediv".
@@ -21,7 +19,7 @@ void python(TestProgram& p, const std::string& target, const std::vector<json>& 
 TestProgram rows() {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {kS, 2});
+  p.input("x", {kS77, 2});
   p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
   return p;
 }
@@ -30,7 +28,7 @@ TestProgram rows() {
 TEST(Lowered, NumbersOfSizesMayBeFractions) {
   TestProgram p = rows();
   python(p, "_operator.truediv", {sym_int("n"), integer(4)}, sym("as_sym_float", "q"));
-  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym("as_sym_float", "q")}}, "mul", {kS, 2});
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym("as_sym_float", "q")}}, "mul", {kS77, 2});
   p.output("mul");
   p.special_output(sym("as_sym_float", "q"), {{"user_output", {{"arg", sym("as_sym_float", "q")}}}});
   const auto outputs = run(p, {floats({3, 2}, {4, 8, 12, 16, 20, 24})});
@@ -43,7 +41,7 @@ TEST(Lowered, NumbersOfSizesAreSelectedAtRunTime) {
   TestProgram p = rows();
   python(p, "_operator.gt", {sym_int("n"), integer(4)}, sym("as_sym_bool", "more"));
   python(p, "torch.sym_ite", {sym("as_sym_bool", "more"), sym_int("n"), integer(10)}, sym_int("k"));
-  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym_int("k")}}, "mul", {kS, 2});
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", sym_int("k")}}, "mul", {kS77, 2});
   p.output("mul");
   const auto module = p.import();
   ASSERT_TRUE(module.ok()) << module.error().text();

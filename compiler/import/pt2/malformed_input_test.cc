@@ -1,16 +1,11 @@
 // Archives that say what the IR cannot hold. The fear: a module that its verifier refuses, which everything after the
 // importer takes for sound; and a file that asks for work without end. TestProgram::import() asks the verifier.
-#include "compiler/import/pt2/archive_testing.h"
+#include "compiler/import/pt2/run_testing.h"
 
 namespace berth::pt2 {
 namespace {
 
 constexpr int64_t kHuge = int64_t{1} << 40;
-
-bool says(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-  return text.find(part) != std::string::npos;
-}
 
 // Without elements there are no bytes that a file of them would have to have.
 TEST(MalformedInput, WeightsWithoutElementsHaveSizesAllTheSame) {

@@ -15,14 +15,14 @@ Expected<ir::Module> returning(const json& meta, size_t count) {
   return p.import();
 }
 
-std::string text_of(const json& meta, size_t count) {
+std::string text_of_weight(const json& meta, size_t count) {
   const auto module = returning(meta, count);
   return module.ok() ? ir::print(*module) : module.error().text();
 }
 
 TEST(Payloads, DenseTensorsKeepTheirBytesAndDimensionOrder) {
   // [2, 3] by columns: element (i, j) is i + 2 j.
-  EXPECT_EQ(text_of(tensor_meta({2, 3}, kF32, {1, 2}), 6), dedent(R"(
+  EXPECT_EQ(text_of_weight(tensor_meta({2, 3}, kF32, {1, 2}), 6), dedent(R"(
     const @w: f32[3,2] = dense<[0, 1, 2, 3, 4, 5]>
 
     method forward() {
@@ -34,7 +34,7 @@ TEST(Payloads, DenseTensorsKeepTheirBytesAndDimensionOrder) {
 }
 
 TEST(Payloads, APartOfAStorageIsThatPart) {
-  EXPECT_EQ(text_of(tensor_meta({2}, kF32, {1}, 3), 6), dedent(R"(
+  EXPECT_EQ(text_of_weight(tensor_meta({2}, kF32, {1}, 3), 6), dedent(R"(
     const @w: f32[2] = dense<[3, 4]>
 
     method forward() {
@@ -45,7 +45,7 @@ TEST(Payloads, APartOfAStorageIsThatPart) {
 }
 
 TEST(Payloads, AStrideOfZeroIsOneElement) {
-  EXPECT_EQ(text_of(tensor_meta({4, 2}, kF32, {0, 1}), 2), dedent(R"(
+  EXPECT_EQ(text_of_weight(tensor_meta({4, 2}, kF32, {0, 1}), 2), dedent(R"(
     const @w: f32[1,2] = dense<[0, 1]>
 
     method forward() {
@@ -57,7 +57,7 @@ TEST(Payloads, AStrideOfZeroIsOneElement) {
 }
 
 TEST(Payloads, GapsAreNotRead) {
-  EXPECT_EQ(text_of(tensor_meta({2, 2}, kF32, {4, 2}, 1), 8), dedent(R"(
+  EXPECT_EQ(text_of_weight(tensor_meta({2, 2}, kF32, {4, 2}, 1), 8), dedent(R"(
     const @w: f32[2,2] = dense<[1, 3, 5, 7]>
 
     method forward() {
@@ -70,17 +70,17 @@ TEST(Payloads, GapsAreNotRead) {
 TEST(Payloads, StridesBeyondTheFileAreRefused) {
   for (const json& meta : {tensor_meta({7}), tensor_meta({2, 3}, kF32, {4, 1}), tensor_meta({2}, kF32, {1}, 5),
                            tensor_meta({3}, kF32, {int64_t{1} << 62})}) {
-    const std::string message = text_of(meta, 6);
+    const std::string message = text_of_weight(meta, 6);
     EXPECT_NE(message.find("pt2 tensor \"w\": its sizes and strides reach element"), std::string::npos) << message;
   }
 }
 
 TEST(Payloads, AbsurdSizesAreRefused) {
-  EXPECT_NE(text_of(tensor_meta({int64_t{1} << 40, int64_t{1} << 40}, kF32, {0, 0}), 6).find("more than 2^40"),
+  EXPECT_NE(text_of_weight(tensor_meta({int64_t{1} << 40, int64_t{1} << 40}, kF32, {0, 0}), 6).find("more than 2^40"),
             std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({-1}), 6).find("not a number of at least 0"), std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({3}, kF32, {-1}), 6).find("not a number of at least 0"), std::string::npos);
-  EXPECT_NE(text_of(tensor_meta({3}, 99), 6).find("is not an element type"), std::string::npos);
+  EXPECT_NE(text_of_weight(tensor_meta({-1}), 6).find("not a number of at least 0"), std::string::npos);
+  EXPECT_NE(text_of_weight(tensor_meta({3}, kF32, {-1}), 6).find("not a number of at least 0"), std::string::npos);
+  EXPECT_NE(text_of_weight(tensor_meta({3}, 99), 6).find("is not an element type"), std::string::npos);
 }
 
 TEST(Payloads, TiedWeightsAreOneConstant) {

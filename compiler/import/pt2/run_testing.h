@@ -13,6 +13,9 @@ namespace berth::pt2 {
 using Floats = std::vector<float>;
 using Ints = std::vector<int64_t>;
 
+/// A symbol as torch.export writes it.
+inline constexpr char kS77[] = "Symbol('s77', positive=True, integer=True)";
+
 template <typename T>
 eval::Item array(DType dtype, std::vector<int32_t> sizes, const std::vector<T>& numbers) {
   eval::Array a;

@@ -6,16 +6,14 @@
 namespace berth::pt2 {
 namespace {
 
-const char kS[] = "Symbol('s77', positive=True, integer=True)";
-
 TEST(SymbolsPt2, SymbolsStaySymbols) {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {kS, 3});
+  p.input("x", {kS77, 3});
   p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
   p.node("aten.full.default", {{"size", sym_ints({{{"as_name", "n"}}, {{"as_int", 3}}})}, {"fill_value", real(0.5)}},
-         "full", {kS, 3});
-  p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", tensor("full")}}, "y", {kS, 3});
+         "full", {kS77, 3});
+  p.node("aten.add.Tensor", {{"self", tensor("x")}, {"other", tensor("full")}}, "y", {kS77, 3});
   p.output("y");
   p.special_output(sym_int("n"), {{"user_output", {{"arg", sym_int("n")}}}});
   const auto module = p.import();
@@ -28,10 +26,10 @@ TEST(SymbolsPt2, SymbolsStaySymbols) {
 TEST(SymbolsPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
   TestProgram p;  // x [2 s, 3] as [s, 2, 3]
   p.symbol("s77", 2, 8);
-  const std::string twice = std::string("Mul(Integer(2), ") + kS + ")";
+  const std::string twice = std::string("Mul(Integer(2), ") + kS77 + ")";
   p.input("x", {twice, 3});
-  p.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({-1, 2, 3})}}, "view", {kS, 2, 3});
-  p.node("aten.sum.dim_IntList", {{"self", tensor("view")}, {"dim", integers({1, 2})}}, "sum", {kS});
+  p.node("aten.view.default", {{"self", tensor("x")}, {"size", integers({-1, 2, 3})}}, "view", {kS77, 2, 3});
+  p.node("aten.sum.dim_IntList", {{"self", tensor("view")}, {"dim", integers({1, 2})}}, "sum", {kS77});
   p.output("sum");
   const auto module = p.import();
   ASSERT_TRUE(module.ok()) << module.error().text();
@@ -43,10 +41,10 @@ TEST(SymbolsPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
 TEST(SymbolsPt2, SizesThatChangeAreResampledByScales) {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {1, 1, kS});
+  p.input("x", {1, 1, kS77});
   p.node("aten._upsample_nearest_exact1d.vec",
          {{"input", tensor("x")}, {"output_size", nothing()}, {"scale_factors", {{"as_floats", {1.5}}}}}, "y",
-         {1, 1, kS});
+         {1, 1, kS77});
   p.output("y");
   const auto module = p.import();
   ASSERT_TRUE(module.ok()) << module.error().text();
@@ -58,7 +56,7 @@ TEST(SymbolsPt2, SizesThatChangeAreResampledByScales) {
 TEST(SymbolsPt2, SizesThatChangeArePooledAdaptively) {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {1, 1, kS});
+  p.input("x", {1, 1, kS77});
   p.node("aten.adaptive_avg_pool1d.default", {{"self", tensor("x")}, {"output_size", integers({2})}}, "y", {1, 1, 2});
   p.output("y");
   const auto module = p.import();
@@ -71,9 +69,9 @@ TEST(SymbolsPt2, SizesThatChangeArePooledAdaptively) {
 TEST(SymbolsPt2, SizesThatChangeArePaddedWithTheirOwnElements) {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {1, 1, kS});
+  p.input("x", {1, 1, kS77});
   p.node("aten.pad.default", {{"self", tensor("x")}, {"pad", integers({2, 1})}, {"mode", text("circular")}}, "y",
-         {1, 1, kS});
+         {1, 1, kS77});
   p.output("y");
   const auto module = p.import();
   ASSERT_TRUE(module.ok()) << module.error().text();
@@ -84,7 +82,7 @@ TEST(SymbolsPt2, SizesThatChangeArePaddedWithTheirOwnElements) {
 TEST(SymbolsPt2, OpenSymbolsNeedABound) {
   TestProgram p;
   p.symbol("s77", 2, nullptr);
-  p.input("x", {kS, 3});
+  p.input("x", {kS77, 3});
   p.output("x");
   EXPECT_TRUE(says(failure_of(p.import()), "has no upper bound"));
   EXPECT_TRUE(says(failure_of(p.import()), "--input-shape x=1..8x3"));
@@ -101,7 +99,7 @@ TEST(SymbolsPt2, SizesAreBoundedAndRelatedByName) {
   TestProgram p;
   p.symbol("s77", 0, nullptr);
   p.symbol("s12", 2, 64);
-  p.input("x", {kS, "Symbol('s12', positive=True, integer=True)"});
+  p.input("x", {kS77, "Symbol('s12', positive=True, integer=True)"});
   p.output("x");
   EXPECT_TRUE(says(failure_of(p.import()), "or pass --where s77=1..512"));
   ImportOptions options;
@@ -120,7 +118,7 @@ TEST(SymbolsPt2, SizesAreBoundedAndRelatedByName) {
 TEST(SymbolsPt2, ContradictoryOptionsAreReported) {
   TestProgram p;
   p.symbol("s77", 2, 8);
-  p.input("x", {kS, 3});
+  p.input("x", {kS77, 3});
   p.output("x");
   const std::pair<const char*, const char*> kCases[] = {{"1..9x3", "--input-shape says 1..9 for dimension 0"},
                                                         {"4x4", "--input-shape says 4 for dimension 1"},
