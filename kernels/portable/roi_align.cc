@@ -67,33 +67,42 @@ Axis axis_of(const arguments::roi_align_out& args, double low, double high, int6
   return {start, bin, needed == needed ? samples : 0};
 }
 
+// Channels that a bin is pooled of together, so that its samples' places are computed once for all of them.
+constexpr int64_t kTogether = 64;
+
+// A bin of `channels` channels from `image` on, each `area` elements behind the one before.
 template <typename T>
-T pool_bin(const arguments::roi_align_out& args, const T* image, const Axis& rows, const Axis& columns, int64_t y,
-           int64_t x) {
-  const int64_t height = args.input.size(2);
-  const int64_t width = args.input.size(3);
-  double sum = 0;
-  double most = 0;
+void pool_bin(const arguments::roi_align_out& args, const T* image, int64_t channels, const Axis& rows,
+              const Axis& columns, int64_t y, int64_t x, T* to) {
+  const int64_t height = args.input.size(2), width = args.input.size(3), area = height * width;
+  double sum[kTogether] = {};
+  double most[kTogether] = {};
   bool any = false;
   for (int64_t i = 0; i < rows.samples; ++i) {
     const Neighbours r = neighbours(rows.place(y, i), height);
-    for (int64_t j = 0; j < columns.samples; ++j) {
+    for (int64_t j = 0; j < columns.samples; ++j, any = true) {
       const Neighbours c = neighbours(columns.place(x, j), width);
-      double parts[4] = {};
-      if (r.inside && c.inside) {
-        parts[0] = r.low_weight * c.low_weight * static_cast<double>(image[r.low * width + c.low]);
-        parts[1] = r.low_weight * c.high_weight * static_cast<double>(image[r.low * width + c.high]);
-        parts[2] = r.high_weight * c.low_weight * static_cast<double>(image[r.high * width + c.low]);
-        parts[3] = r.high_weight * c.high_weight * static_cast<double>(image[r.high * width + c.high]);
+      if (!r.inside || !c.inside) {
+        for (int64_t k = 0; k < channels; ++k) most[k] = any ? std::max(most[k], 0.0) : 0;
+        continue;
       }
-      sum += parts[0] + parts[1] + parts[2] + parts[3];
-      const double best = *std::max_element(parts, parts + 4);
-      most = any ? std::max(most, best) : best;
-      any = true;
+      const double weight[] = {r.low_weight * c.low_weight, r.low_weight * c.high_weight, r.high_weight * c.low_weight,
+                               r.high_weight * c.high_weight};
+      const int64_t place[] = {r.low * width + c.low, r.low * width + c.high, r.high * width + c.low,
+                               r.high * width + c.high};
+      for (int64_t k = 0; k < channels; ++k) {
+        double part[4];
+        for (int p = 0; p < 4; ++p) part[p] = weight[p] * static_cast<double>(image[k * area + place[p]]);
+        sum[k] += part[0] + part[1] + part[2] + part[3];
+        if (!args.largest) continue;
+        const double best = *std::max_element(part, part + 4);
+        most[k] = any ? std::max(most[k], best) : best;
+      }
     }
   }
   const double count = std::max(static_cast<double>(rows.samples) * static_cast<double>(columns.samples), 1.0);
-  return narrow<T>(args.largest ? most : sum / count);
+  const int64_t bins = args.height * args.width;
+  for (int64_t k = 0; k < channels; ++k) to[k * bins] = narrow<T>(args.largest ? most[k] : sum[k] / count);
 }
 
 template <typename T>
@@ -102,12 +111,13 @@ void pool_region(const arguments::roi_align_out& args, int64_t region, int64_t i
   const Axis columns = axis_of(args, static_cast<double>(roi[0]), static_cast<double>(roi[2]), args.width);
   const Axis rows = axis_of(args, static_cast<double>(roi[1]), static_cast<double>(roi[3]), args.height);
   const int64_t channels = args.input.size(1);
-  const int64_t area = args.input.size(2) * args.input.size(3);
-  T* to = args.out.data<T>() + region * channels * args.height * args.width;
-  for (int64_t c = 0; c < channels; ++c) {
+  const int64_t area = args.input.size(2) * args.input.size(3), bins = args.height * args.width;
+  for (int64_t c = 0; c < channels; c += kTogether) {
     const T* from = args.input.data<T>() + (image * channels + c) * area;
-    for (int64_t y = 0; y < args.height; ++y) {
-      for (int64_t x = 0; x < args.width; ++x) *to++ = pool_bin(args, from, rows, columns, y, x);
+    T* to = args.out.data<T>() + (region * channels + c) * bins;
+    const int64_t count = std::min(kTogether, channels - c);
+    for (int64_t bin = 0; bin < bins; ++bin) {
+      pool_bin(args, from, count, rows, columns, bin / args.width, bin % args.width, to + bin);
     }
   }
 }
