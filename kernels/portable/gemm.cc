@@ -43,6 +43,7 @@ size_t max_product_scratch_bytes(int threads) {
 void run_product(KernelContext& context, const Product& product, void* scratch) {
   if (is_empty(product)) return;
   if (product.dtype != DType::kF32) return internal::run_plain_product(context, product, scratch);
+  if (internal::are_small_products(product)) return internal::run_small_products(context, product);
   internal::run_tiled_product(context, product, best_tile_set(), scratch);
 }
 

@@ -13,7 +13,7 @@
 // so small that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication" (ACM TOMS 34:3, 2008). Each element of C is a sum of sums over blocks of
 // depth, each added in order; the blocks depend on the product alone, so the results do not depend on the number of
-// threads. The other dtypes go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
+// threads. Many small products are computed one by one as they are (gemm_small.cc). The other dtypes go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
 #pragma once
 
 #include <cstddef>
@@ -92,11 +92,15 @@ void run_product(KernelContext& context, const Product& product, void* scratch);
 Error run_product(KernelContext& context, const Product& product);
 
 namespace internal {
-// The two ways. The first REQUIRES f32; it takes the tile set for its tests.
+// The three ways. The first REQUIRES f32; it takes the tile set for its tests.
 size_t tiled_scratch_bytes(const Product& product, int threads, const TileSet& tiles);
 void run_tiled_product(KernelContext& context, const Product& product, const TileSet& tiles, void* scratch);
 size_t plain_scratch_bytes(const Product& product, int threads);
 void run_plain_product(KernelContext& context, const Product& product, void* scratch);
+/// Whether there are many of them and each has few multiplications. Looks at no pointer but for null.
+bool are_small_products(const Product& product);
+/// Without scratch memory. REQUIRES: are_small_products().
+void run_small_products(KernelContext& context, const Product& product);
 }  // namespace internal
 
 }  // namespace berth::portable

@@ -112,6 +112,56 @@ TEST(Gemm, AllTileSetsAgreeOnWindows) {
   }
 }
 
+// Rows and columns of every stride, depths that four do not divide, results between others' elements.
+TEST(Gemm, ManySmallProductsAreThoseOfThePlainWay) {
+  const std::vector<float> a = reals(40000, 3), b = reals(40000, 4);
+  std::mt19937 random(5);
+  const auto whole = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int turn = 0; turn < 300; ++turn) {
+    const int64_t m = whole(1, 8), n = turn % 3 == 0 ? 1 : whole(1, 16), k = whole(1, 512 / (m * n));
+    const bool a_turned = whole(0, 1) == 0, b_turned = whole(0, 1) == 0, c_turned = whole(0, 1) == 0;
+    std::vector<float> c(size_t{12} * m * n * 3);
+    Product p = matrix_product(m, n, k, a.data(), a_turned ? 1 : k, a_turned ? m : 1, b.data(), b_turned ? 1 : n,
+                               b_turned ? k : 1, c.data(), c_turned ? 1 : 2 * n, c_turned ? m : 2);
+    p.batch[0] = {3, 4 * m * k, whole(0, 1) * 4 * k * n, 4 * m * n * 2};
+    p.batch[1] = {4, m * k, k * n, m * n * 2};
+    SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " + std::to_string(n));
+    ASSERT_TRUE(internal::are_small_products(p));
+    c.assign(c.size(), -1);
+    const std::vector<float> expected = plain(p, c);
+    c.assign(c.size(), -1);
+    KernelContext context({}, nullptr);
+    internal::run_small_products(context, p);
+    for (size_t i = 0; i < c.size(); ++i) ASSERT_NEAR(c[i], expected[i], 1e-4) << "element " << i;
+  }
+}
+
+TEST(Gemm, SmallProductsAreManyAndSmallAndNothingElse) {
+  const std::vector<float> a(4096), b(4096);
+  std::vector<float> c(4096);
+  Product small = matrix_product(4, 4, 4, a.data(), 4, 1, b.data(), 4, 1, c.data(), 4, 1);
+  EXPECT_FALSE(internal::are_small_products(small)) << "one";
+  small.batch[1] = {16, 16, 16, 16};
+  EXPECT_TRUE(internal::are_small_products(small));
+  Product other = small;
+  other.start = c.data();
+  EXPECT_FALSE(internal::are_small_products(other)) << "a sum that begins with something";
+  other = small;
+  other.a_scale.real = 2;
+  EXPECT_FALSE(internal::are_small_products(other)) << "a factor";
+  other = small;
+  other.axis[2].taps = 3;
+  EXPECT_FALSE(internal::are_small_products(other)) << "a window";
+  other = small;
+  other.channels = 1 << 20;
+  EXPECT_FALSE(internal::are_small_products(other)) << "a deep one";
+  other = small;
+  other.dtype = DType::kF16;
+  EXPECT_FALSE(internal::are_small_products(other)) << "another type";
+}
+
 TEST(Gemm, EachItemRunsOnceInASlot) {
   for (const int threads : {1, 2, 7}) {
     berth::testing::TestPool pool(threads);
