@@ -10,6 +10,7 @@
 #include "format/activation_names.h"
 #include "format/elementwise_code.h"
 #include "kernels/cpu/guarded_testing.h"
+#include "kernels/cpu/packing.h"
 
 namespace berth::cpu {
 namespace {
@@ -22,7 +23,7 @@ class Cases {
   explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 18)) {
+    switch (whole(0, 19)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -41,6 +42,7 @@ class Cases {
       case 15: return gru();
       case 16: return block();
       case 17: return samples();
+      case 18: return weight_rows();
       default: return mean();
     }
   }
@@ -427,6 +429,38 @@ class Cases {
     const Array grid = numbers({in[0], whole(1, 9), size(), 2}, {}, special());
     compare("aten::grid_sampler_2d.out", {numbers(in), grid, 0, whole(0, 1), truth()},
             {testing::f32({in[0], in[1], grid.sizes()[1], grid.sizes()[2]})}, 10);
+  }
+
+  // Out of a packed weight, and out of the dense one by the portable kernel.
+  void weight_rows() {
+    constexpr char kName[] = "berth::weight_rows.out";
+    const DType types[] = {DType::kF32, DType::kBF16, DType::kF16};
+    const DType type = types[whole(0, 2)];
+    const int32_t depth = size(), rows = truth() ? size() : whole(60, 330);
+    const Array dense(type, {depth, rows}, random_array(random_, {depth, rows}, {}, special()).values());
+    LinearToPack linear;
+    linear.rows = truth() ? 1 : 64;
+    linear.depth = depth;
+    linear.columns = rows;
+    linear.weight_type = type;
+    PackedWeight packed;
+    if (!pack_linear(linear, dense.tensor().raw(), "native", &packed)) return;
+    const Array weight(type, {static_cast<int32_t>(packed.bytes.size() / element_size(type))});
+    std::memcpy(weight.tensor().raw(), packed.bytes.data(), packed.bytes.size());
+    memory_(weight);
+    const bool from_end = truth(), wide = truth();
+    std::vector<double> indices;
+    for (int32_t left = size(); left > 0; --left) indices.push_back(whole(from_end ? -rows : 0, rows - 1));
+    const auto count = static_cast<int32_t>(indices.size());
+    const Array at = memory_(Array(wide ? DType::kI64 : DType::kI32, {count}, indices));
+    const Array want(type, {count, depth}), found(type, {count, depth});
+    ASSERT_EQ(call(kernel_of(portable::kernels(), kName), {dense, at, from_end, 0, "", "", want}, {}, 1).error,
+              Error::kOk);
+    const auto outcome = call_guarded(kName, {weight, at, from_end, 0, "", packed.text.c_str(), memory_(found)}, {0},
+                                      whole(1, 7), memory_);
+    ASSERT_EQ(outcome.error, Error::kOk) << packed.text << ": " << outcome.message;
+    SCOPED_TRACE(packed.text);
+    expect_near(want, found, 0);
   }
 
   void group_norm() {
