@@ -35,7 +35,9 @@ class Cases {
     const int64_t second = (conv.transposed ? conv.out_channels : conv.in_channels) / conv.groups;
     // Whether padding times NaN is NaN is not specified.
     const bool odd_weight = whole(0, 5) == 0 && conv.padding[0] + conv.padding[1] == 0 && !conv.transposed;
-    const Array weight = memory_(numbers({first, second, conv.kernel[0], conv.kernel[1]}, {}, odd_weight));
+    conv.weight_type = type();
+    const Array weight =
+        of_type(conv.weight_type, numbers({first, second, conv.kernel[0], conv.kernel[1]}, {}, odd_weight));
     conv.channels_last = in_order == last;
     const std::vector<int64_t> stride(conv.stride, conv.stride + 2), padding(conv.padding, conv.padding + 2),
         dilation(conv.dilation, conv.dilation + 2), more(conv.output_padding, conv.output_padding + 2);
@@ -59,15 +61,16 @@ class Cases {
       ASSERT_EQ(testing::run(portable::fused_conv_out, reference, 16 << 20), Error::kOk);
     }
     PackedWeight packed;
-    const bool is_packed = whole(0, 1) == 0 && pack_conv(conv, weight.tensor().data<float>(), "native", &packed);
-    const Array own = is_packed ? bytes_of(packed) : weight;
+    const bool is_packed = whole(0, 1) == 0 && pack_conv(conv, weight.tensor().raw(), "native", &packed);
+    const Array own = is_packed ? bytes_of(conv.weight_type, packed) : weight;
     const auto tuple = [](const int64_t(&two)[2]) { return std::to_string(two[0]) + "x" + std::to_string(two[1]); };
-    SCOPED_TRACE(std::string(conv.transposed ? "transposed, " : "") + std::to_string(conv.batch) + " x " +
-                 std::to_string(conv.in_channels) + " -> " + std::to_string(conv.out_channels) + " in " +
-                 std::to_string(conv.groups) + " groups, " + tuple(conv.in) + " -> " + tuple(out_) + ", window " +
-                 tuple(conv.kernel) + ", stride " + tuple(conv.stride) + ", padding " + tuple(conv.padding) +
-                 ", dilation " + tuple(conv.dilation) + ", " + activation + (conv.residual ? ", residual" : "") +
-                 (is_packed ? ", packed" : "") + (odd_weight ? ", odd weight" : "") + (special ? ", odd input" : ""));
+    SCOPED_TRACE(to_string(conv.weight_type) + std::string(conv.transposed ? ", transposed, " : ", ") +
+                 std::to_string(conv.batch) + " x " + std::to_string(conv.in_channels) + " -> " +
+                 std::to_string(conv.out_channels) + " in " + std::to_string(conv.groups) + " groups, " +
+                 tuple(conv.in) + " -> " + tuple(out_) + ", window " + tuple(conv.kernel) + ", stride " +
+                 tuple(conv.stride) + ", padding " + tuple(conv.padding) + ", dilation " + tuple(conv.dilation) + ", " +
+                 activation + (conv.residual ? ", residual" : "") + (is_packed ? ", packed" : "") +
+                 (odd_weight ? ", odd weight" : "") + (special ? ", odd input" : ""));
     run("berth::conv.out", before, expected, largest_of(sums), [&](const Array& residual, const Array& out) {
       return args(own, is_packed ? packed.text : "", residual, out, activation);
     });
@@ -84,7 +87,8 @@ class Cases {
     linear.alpha = -0.5;
     linear.beta = 0.75;
     const Array input = memory_(numbers({linear.rows, linear.depth}, {}, whole(0, 5) == 0));
-    const Array weight = memory_(numbers({linear.depth, linear.columns}));
+    linear.weight_type = type();
+    const Array weight = of_type(linear.weight_type, numbers({linear.depth, linear.columns}));
     const Arg bias = linear.bias ? Arg(memory_(numbers({linear.columns}))) : Arg(nullptr);
     const Array before = numbers({linear.rows, linear.columns});
     const auto args = [&](const Array& w, const std::string& text, const Array& residual, const Array& out,
@@ -100,10 +104,10 @@ class Cases {
       ASSERT_EQ(testing::run(portable::fused_linear_out, reference, 16 << 20), Error::kOk);
     }
     PackedWeight packed;
-    const bool is_packed = whole(0, 1) == 0 && pack_linear(linear, weight.tensor().data<float>(), "native", &packed);
-    const Array own = is_packed ? bytes_of(packed) : weight;
-    SCOPED_TRACE(std::to_string(linear.rows) + " x " + std::to_string(linear.depth) + " x " +
-                 std::to_string(linear.columns) + ", " + activation);
+    const bool is_packed = whole(0, 1) == 0 && pack_linear(linear, weight.tensor().raw(), "native", &packed);
+    const Array own = is_packed ? bytes_of(linear.weight_type, packed) : weight;
+    SCOPED_TRACE(std::string(to_string(linear.weight_type)) + ", " + std::to_string(linear.rows) + " x " +
+                 std::to_string(linear.depth) + " x " + std::to_string(linear.columns) + ", " + activation);
     run("berth::linear.out", before, expected, largest_of(sums), [&](const Array& residual, const Array& out) {
       return args(own, is_packed ? packed.text : "", residual, out, activation);
     });
@@ -114,8 +118,14 @@ class Cases {
   Array numbers(std::initializer_list<int64_t> sizes, const std::vector<uint8_t>& order = {}, bool special = false) {
     return random_array(random_, {sizes.begin(), sizes.end()}, order, special);
   }
-  Array bytes_of(const PackedWeight& packed) {
-    const Array array(DType::kF32, {static_cast<int32_t>(packed.bytes.size() / sizeof(float))});
+  // Of a weight.
+  DType type() {
+    const DType types[] = {DType::kF32, DType::kF32, DType::kBF16, DType::kF16};
+    return types[whole(0, 3)];
+  }
+  Array of_type(DType type, const Array& wide) { return memory_(Array(type, wide.sizes(), wide.values())); }
+  Array bytes_of(DType type, const PackedWeight& packed) {
+    const Array array(type, {static_cast<int32_t>(packed.bytes.size() / element_size(type))});
     std::memcpy(array.tensor().raw(), packed.bytes.data(), packed.bytes.size());
     return memory_(array);
   }
