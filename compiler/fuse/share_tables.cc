@@ -153,6 +153,7 @@ class SharedTables {
 
   bool has_sizes(const ir::Constant& table, const SharedRows& rows, cpu::PackedTable* packed) const {
     const ir::Constant& weight = module_.constants[rows.weight];
+    if (weight.type.rank() != 1) return false;  // scales of a packed weight that this compiler has not packed
     const int64_t count = table.type.shape[0].value;
     const auto size = static_cast<int64_t>(element_size(table.type.dtype));
     return packed->read({rows.packing.data(), rows.packing.size()}, rows.bits, {rows.form.data(), rows.form.size()},

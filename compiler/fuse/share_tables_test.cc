@@ -173,6 +173,26 @@ std::string narrow(int bits, const std::string& type) {
        {"bits", std::to_string(bits)}});
 }
 
+// Shape rules say nothing of the scales of a packed weight.
+TEST(ShareTables, ScalesThatAreNotPackedAreNoTable) {
+  for (const char* const scales : {"f32[]", "f32[80]", "f32[80,2]", "f32[160,1]"}) {
+    const Shared one = shared(filled(R"(
+      const @table: f32[80,2] = splat<1.0>
+      const @w: i8[2560] = splat<1>
+      const @s: $scales = splat<1.0>
+      method forward(%t: i64[3], %x: f32[3,32]) {
+        %table: f32[80,2] = const @table
+        %w: i8[2560] = const @w
+        %s: $scales = const @s
+        %e: f32[3,2] = aten::embedding(%table, %t)
+        %y: f32[3,80] = berth::narrow_linear(%x, %w, %s, none, none, none, 8, 16, "none", 0.0, 0.0, "panels 64 [32,80]")
+        return %e, %y
+      })",
+                                     {{"scales", scales}}));
+    EXPECT_FALSE(one.is_shared()) << one.text;
+  }
+}
+
 TEST(ShareTables, NumbersOfFewBitsAndTheirScalesShare) {
   for (const auto& [bits, type] : {std::pair{8, "i8"}, {8, "u8"}, {4, "i8"}, {4, "u8"}, {4, "pairs"}}) {
     const Shared one = shared(narrow(bits, type));
