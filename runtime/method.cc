@@ -36,6 +36,12 @@ namespace {
   return error;
 }
 
+Error fail_method(MethodData& data, Error error, const char* message) {
+  char place[96];
+  std::snprintf(place, sizeof place, "methods[%.40s]", format::text(data.plan->name()));
+  return format::fail(&data.report, error, place, "%s", message);
+}
+
 bool is_aligned(const void* data, DType dtype) {
   return reinterpret_cast<uintptr_t>(data) % format::element_alignment(dtype) == 0;
 }
@@ -295,8 +301,9 @@ Error Method::begin() {
   if (!data_->ports_checked) BERTH_RETURN_IF_ERROR(check_ports());
   if (data_->has_rows) internal::forget_rows(*data_);
   // Of a run that reset_execution() ended, where that failed.
-  BERTH_RETURN_IF_ERROR(data_->pending.settle());
-  BERTH_RETURN_IF_ERROR(data_->arrivals.settle());
+  const char* what = "";
+  const Error late = internal::settle_all(*data_, &what);
+  if (late != Error::kOk) return fail_method(*data_, late, what);
   data_->running = true;
   for (size_t i = 0; i < data_->counts.inputs; ++i) data_->inputs[i].fresh = false;
   return Error::kOk;
@@ -322,11 +329,8 @@ Error Method::finish(Error error) {
   data_->clear_copies();
   if (error != Error::kEndOfMethod) return error;
   if (late == Error::kOk) return Error::kOk;
-  char place[96];
-  std::snprintf(place, sizeof place, "methods[%.40s]", format::text(data_->plan->name()));
   const char* const why = take_explanation();
-  return format::fail(&data_->report, late, place, "%s",
-                      why == nullptr ? "work on a device failed after the last instruction" : why);
+  return fail_method(*data_, late, why == nullptr ? "work on a device failed after the last instruction" : why);
 }
 
 Error Method::step() {

@@ -277,11 +277,14 @@ Error check_delegate_call(MethodData& data, size_t index, When when, format::Rep
 /// Rows of the last run may be in memory that the caller has freed since: none is written before it is found again.
 void forget_rows(MethodData& data);
 
-constexpr const char* kLateCopy = "a copy to the host, or the device's work before it, failed";
-
 /// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them, and the host for
-/// copies to what it uses. Where that fails, `*what` says what.
+/// copies to what it uses. Where that fails, `*what` says what: the device's own words (device_explanation.h) where it has
+/// said why, valid until it says more.
 Error settle_before(MethodData& data, const Instruction& instruction, const char** what);
+/// The same for all copies to the host.
+Error settle_all_arrivals(MethodData& data, const char** what);
+/// And for all copies between devices.
+Error settle_all(MethodData& data, const char** what);
 
 /// Whether `entry` is one of prim_kernels(), which are called without the repeated result.
 bool is_prim(const KernelEntry* entry);

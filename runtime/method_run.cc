@@ -164,9 +164,11 @@ Error run(MethodData& data, uint64_t limit) {
     }
     ++data.position;
   }
+  if (data.arrivals.empty()) return Error::kOk;
   // Between steps the caller may look at values.
-  const Error late = data.arrivals.settle();
-  return late == Error::kOk ? late : fail_here(data, late, kLateCopy);
+  const char* what = "";
+  const Error late = settle_all_arrivals(data, &what);
+  return late == Error::kOk ? late : fail_here(data, late, what);
 }
 
 }  // namespace berth::internal

@@ -1,10 +1,20 @@
 // What an instruction writes on devices, while copies between them may still read there (pending_reads.h), and what it
 // uses on the host, while copies from devices may not have arrived (arrivals.h).
 
+#include "runtime/device_explanation.h"
 #include "runtime/method_data.h"
 
 namespace berth::internal {
 namespace {
+
+// What the device said of an error, or `otherwise`.
+const char* explained(const char* otherwise) {
+  const char* const why = take_explanation();
+  return why == nullptr ? otherwise : why;
+}
+
+constexpr const char* kNoWait = "one device's stream cannot wait for another's";
+constexpr const char* kLateCopy = "a copy to the host, or the device's work before it, failed";
 
 // Calls `visit(tensor)` for each tensor with memory of a value.
 template <typename Visit>
@@ -78,10 +88,28 @@ Error settle_arrivals(MethodData& data, const Instruction& instruction) {
 }  // namespace
 
 Error settle_before(MethodData& data, const Instruction& instruction, const char** what) {
-  *what = "one device's stream cannot wait for another's";
-  if (!data.pending.empty()) BERTH_RETURN_IF_ERROR(settle_reads(data, instruction));
-  *what = kLateCopy;
-  return data.arrivals.empty() ? Error::kOk : settle_arrivals(data, instruction);
+  static_cast<void>(take_explanation());  // of what was before
+  Error error = data.pending.empty() ? Error::kOk : settle_reads(data, instruction);
+  if (error != Error::kOk) *what = explained(kNoWait);
+  if (error != Error::kOk || data.arrivals.empty()) return error;
+  error = settle_arrivals(data, instruction);
+  if (error != Error::kOk) *what = explained(kLateCopy);
+  return error;
+}
+
+Error settle_all_arrivals(MethodData& data, const char** what) {
+  static_cast<void>(take_explanation());
+  const Error error = data.arrivals.settle();
+  if (error != Error::kOk) *what = explained(kLateCopy);
+  return error;
+}
+
+Error settle_all(MethodData& data, const char** what) {
+  if (data.pending.empty() && data.arrivals.empty()) return Error::kOk;
+  static_cast<void>(take_explanation());
+  const Error error = data.pending.settle();
+  if (error != Error::kOk) *what = explained(kNoWait);
+  return error == Error::kOk ? settle_all_arrivals(data, what) : error;
 }
 
 }  // namespace berth::internal

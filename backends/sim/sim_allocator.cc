@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/device_explanation.h"
 #include "runtime/log.h"
 
 namespace berth {
@@ -35,6 +36,7 @@ Error SimAllocator::count(SimCall call) {
   Calls& calls = calls_[call];
   if (++calls.count != calls.fail_at) return Error::kOk;
   calls.fail_at = 0;
+  if (calls.why != nullptr) explain_error(calls.why);
   return calls.fail_with;
 }
 
@@ -272,11 +274,12 @@ Error SimAllocator::wait(DeviceStream* stream, DeviceIndex index, DeviceStream* 
   return Error::kOk;
 }
 
-void SimAllocator::fail(SimCall call, uint64_t nth, Error error) {
+void SimAllocator::fail(SimCall call, uint64_t nth, Error error, const char* why) {
   const std::lock_guard lock(mutex_);
   Calls& calls = calls_[call];
   calls.fail_at = nth == 0 ? 0 : calls.count + nth;
   calls.fail_with = error;
+  calls.why = why;
 }
 
 uint64_t SimAllocator::calls(SimCall call) const {

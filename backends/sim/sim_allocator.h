@@ -120,8 +120,9 @@ class SimAllocator final : public DeviceAllocator {
   /// Whether `address` is one of the inaccessible ones.
   bool is_device_address(const void* address) const;
 
-  /// Makes the `nth` call of this kind from now on (1: the next) return `error` and do nothing else.
-  void fail(SimCall call, uint64_t nth, Error error);
+  /// Makes the `nth` call of this kind from now on (1: the next) return `error` and do nothing else, but for saying `why`
+  /// (runtime/device_explanation.h) where it is not null; it must stay.
+  void fail(SimCall call, uint64_t nth, Error error, const char* why = nullptr);
   /// The number of calls of this kind, including failed ones.
   uint64_t calls(SimCall call) const;
 
@@ -165,6 +166,7 @@ class SimAllocator final : public DeviceAllocator {
     uint64_t count = 0;
     uint64_t fail_at = 0;  // 0: never
     Error fail_with = Error::kOk;
+    const char* why = nullptr;
   };
 
   bool has(DeviceIndex index) const { return index >= 0 && index < options_.device_count; }

@@ -14,6 +14,7 @@
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "kernels/portable/portable.h"
+#include "runtime/device_explanation.h"
 #include "runtime/host/host_method.h"
 #include "runtime/observer.h"
 
@@ -314,6 +315,33 @@ TEST(CopiesUnderWay, ACopyThatFailsLateIsAnErrorOnce) {
     EXPECT_STREQ(method.last_report().message, "a copy to the host, or the device's work before it, failed");
     EXPECT_EQ(run(method, 0.5F), expected);
   }
+}
+
+// Only the device knows what its work found wrong, and it says so when the host waits: before a kernel that uses the bytes,
+// at the end of a step, and where the next run waits for what an ended one left.
+TEST(CopiesUnderWay, AnErrorThatAWaitBringsIsTheDevicesOwnWords) {
+  constexpr const char* kWhy = "aten::embedding: index 9 is outside the dimension of 6 that it selects from";
+  const std::vector<uint8_t> bytes = compiled(kTwo);
+  Loaded loaded(bytes, false);
+  Method& method = loaded.method();
+  for (uint64_t nth = 1; nth <= 2; ++nth) {
+    set_input(method, 0.5F);
+    loaded.sim().fail(SimCall::kFinishCopy, nth, Error::kInvalidArgument, kWhy);
+    EXPECT_EQ(method.execute(), Error::kInvalidArgument);
+    EXPECT_STREQ(method.last_report().message, kWhy);
+  }
+  set_input(method, 0.5F);
+  loaded.sim().fail(SimCall::kFinishCopy, 1, Error::kInvalidArgument, kWhy);
+  Error error = Error::kOk;
+  while (error == Error::kOk) error = method.step();
+  EXPECT_EQ(error, Error::kInvalidArgument);
+  EXPECT_STREQ(method.last_report().message, kWhy);
+  // What an earlier call said is not told of an error that says nothing.
+  explain_error(kWhy);
+  loaded.sim().fail(SimCall::kFinishCopy, 1, Error::kInternal);
+  set_input(method, 0.5F);
+  EXPECT_EQ(method.execute(), Error::kInternal);
+  EXPECT_STREQ(method.last_report().message, "a copy to the host, or the device's work before it, failed");
 }
 
 // Ends the run at an instruction, and does not look at what those before have made.
