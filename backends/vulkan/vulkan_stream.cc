@@ -1,6 +1,7 @@
 #include "backends/vulkan/vulkan_stream.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "runtime/device_explanation.h"
@@ -151,9 +152,13 @@ Error VulkanStream::submit_locked(VkCommandBuffer commands) {
 Error VulkanStream::reach_last() {
   const Error reached = timeline_->reach(last_);
   if (reached == Error::kOk) arrive(last_);
-  // What could not be waited for never arrives: its target may be used for something else from now on.
-  for (Stage& stage : stages_) stage.target = nullptr;
+  forget_arrivals();
   return reached == Error::kOk ? take_fault() : reached;
+}
+
+// What could not be waited for never arrives: its target may be used for something else from now on.
+void VulkanStream::forget_arrivals() {
+  for (Stage& stage : stages_) stage.target = nullptr;
 }
 
 // Copies to the host that were begun, up to this value of the timeline.
@@ -163,6 +168,12 @@ void VulkanStream::arrive(uint64_t last) {
     std::memcpy(stage.target, stage.buffer.mapped, stage.bytes);
     stage.target = nullptr;
   }
+}
+
+bool VulkanStream::has_fault() const {
+  uint32_t op = 0;
+  std::memcpy(&op, faults_.buffer.mapped + offsetof(Fault, op), sizeof op);
+  return op != 0;
 }
 
 Error VulkanStream::take_fault() {
@@ -177,7 +188,12 @@ Error VulkanStream::take_fault() {
 }
 
 Error VulkanStream::finish_locked() {
-  for (const Awaited& one : awaited_) BERTH_RETURN_IF_ERROR(one.timeline->reach(one.value));
+  for (const Awaited& one : awaited_) {
+    const Error error = one.timeline->reach(one.value);
+    if (error == Error::kOk) continue;
+    forget_arrivals();
+    return error;
+  }
   awaited_.clear();
   BERTH_RETURN_IF_ERROR(reach_last());
   held_.clear();
@@ -253,7 +269,8 @@ Error VulkanStream::finish_copy_to_host(uint64_t number) {
   const std::lock_guard<std::mutex> lock(mutex_);
   BERTH_RETURN_IF_ERROR(timeline_->reach(number));
   arrive(number);
-  return take_fault();
+  // Later work may still be writing what it has found.
+  return has_fault() ? reach_last() : Error::kOk;
 }
 
 Error VulkanStream::copy_to_host_locked(void* target, Place source, uint64_t bytes) {

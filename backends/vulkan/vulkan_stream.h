@@ -99,7 +99,9 @@ class VulkanStream {
   Error next_stage(Stage** stage);
   Error copy_to_host_locked(void* target, Place source, uint64_t bytes);
   void arrive(uint64_t last);
+  void forget_arrivals();
   Error reach_last();
+  bool has_fault() const;
   Error take_fault();
 
   Gpu* const gpu_;

@@ -198,6 +198,43 @@ int VulkanFaults::try_every_call() {
 INSTANTIATE_TEST_SUITE_P(Calls, VulkanFaults, ::testing::ValuesIn(kFaults),
                          [](const auto& fault) { return std::string(fault.param.call); });
 
+// A stream that waits for another, and cannot, gives up what it was to bring to the host: the caller may have freed the
+// target by the time that the stream ends.
+TEST(VulkanStages, ACopyThatCouldNotBeWaitedForNeverArrives) {
+  VulkanOptions options = validated();
+  options.staged = true;
+  VulkanAllocator vulkan(options);
+  if (vulkan.device_count() == 0) GTEST_SKIP() << vulkan.describe();
+  constexpr size_t kBytes = 256;
+  const auto memory = vulkan.allocate(kBytes, 0, 16), elsewhere = vulkan.allocate(kBytes, 0, 16);
+  const auto stream = vulkan.create_stream(0), other = vulkan.create_stream(0);
+  ASSERT_TRUE(memory.ok() && elsewhere.ok() && stream.ok() && other.ok());
+  const std::vector<uint8_t> bytes(kBytes, 7);
+  std::vector<uint8_t> target(kBytes, 1);
+  ASSERT_EQ(vulkan.copy_host_to_device(*memory, bytes.data(), kBytes, 0, *stream), Error::kOk);
+  const auto begun = vulkan.begin_copy_to_host(target.data(), *memory, kBytes, 0, *stream);
+  ASSERT_TRUE(begun.ok());
+  EXPECT_NE(*begun, 0u);
+  ASSERT_EQ(vulkan.copy_host_to_device(*elsewhere, bytes.data(), kBytes, 0, *other), Error::kOk);
+  ASSERT_EQ(vulkan.record(*other, 0), Error::kOk);
+  ASSERT_EQ(vulkan.wait(*stream, 0, *other, 0), Error::kOk);
+  Gpu& gpu = *vulkan.gpu(0);
+  const Api real = gpu.api;
+  real_api = &real;
+  failure = VK_ERROR_DEVICE_LOST;
+  until_failure = 1;
+  Failing<&Api::vkWaitSemaphores>::plant(&gpu.api);
+  EXPECT_NE(vulkan.synchronize(*stream, 0), Error::kOk);
+  gpu.api = real;
+  target.assign(kBytes, 1);
+  vulkan.destroy_stream(*stream, 0);
+  EXPECT_EQ(target, std::vector<uint8_t>(kBytes, 1));
+  vulkan.destroy_stream(*other, 0);
+  vulkan.deallocate(*memory, 0);
+  vulkan.deallocate(*elsewhere, 0);
+  EXPECT_EQ(vulkan.messages(), 0u);
+}
+
 TEST(VulkanAllocator, WithoutADriverSaysSo) {
   const char* const before = std::getenv("VK_ICD_FILENAMES");
   const std::string kept = before == nullptr ? "" : before;

@@ -393,6 +393,30 @@ TEST_F(VulkanTyped, AnIndexOutOfRangeIsAnErrorOfEachRecordedRun) {
   }
 }
 
+// Where a card has a memory of its own, copies to the host are begun, and the next one that is waited for says it.
+TEST_F(VulkanTyped, AnIndexOutOfRangeIsSaidByACopyThatWasBegun) {
+  VulkanOptions options;
+  options.validation = true;
+  options.staged = true;
+  VulkanAllocator staged(options);
+  const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
+  const Array ids = integers(DType::kI64, {2}, {1, 3});
+  OnDevice on(staged, {table, ids, y});
+  EXPECT_EQ(on.ask(vulkan::embedding_out, {table, ids, -1, false, false, y}), Error::kOk) << on.message;
+  Result<std::unique_ptr<Recording>> recording = on.session.record_steps();
+  ASSERT_TRUE(recording.ok());
+  ASSERT_EQ((*recording)->submit(on.session.stream), Error::kOk);
+  float host[4] = {};
+  const auto begun = staged.begin_copy_to_host(host, y.tensor().raw(), sizeof host, 0, on.stream);
+  ASSERT_TRUE(begun.ok());
+  ASSERT_NE(*begun, 0u);
+  EXPECT_EQ(staged.finish_copy_to_host(*begun, 0, on.stream), Error::kInvalidArgument);
+  EXPECT_STREQ(take_explanation(), "aten::embedding: index 3 is outside the dimension of 3 that it selects from");
+  EXPECT_EQ((std::vector<float>{host, host + 4}), (std::vector<float>{3, 4, 1, 2}));
+  EXPECT_EQ(staged.finish_copy_to_host(*begun, 0, on.stream), Error::kOk) << "it is said once";
+  ASSERT_EQ(staged.synchronize(on.stream, 0), Error::kOk);
+}
+
 // Each of the four says its name, and an index from the end as it was given.
 TEST_F(VulkanTyped, AnIndexOutOfRangeIsOfAnOperator) {
   const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
