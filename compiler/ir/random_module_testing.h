@@ -96,6 +96,8 @@ class RandomModule {
     }
     return all[pick(all.size())];
   }
+  /// An input of the method, whose elements do not depend on how it is computed. REQUIRES: there is one.
+  ValueId input() { return values_[pick(options_.inputs.size())]; }
   const TensorType& type(ValueId value) const { return method_->tensor(value); }
   const std::vector<Dim>& shape(ValueId value) const { return type(value).shape; }
   int64_t elements(ValueId value) const { return max_numel(type(value), module_.symbols); }

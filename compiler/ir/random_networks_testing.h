@@ -350,10 +350,25 @@ inline void head(RandomModule& m, ValueId x) {
   m.node(OpId::view_copy_out, m.node(OpId::permute_copy_out, sum, dims({1, 0, 2})), dims({rows, columns}));
 }
 
+// Rows of a table, multiplied with the table. An input says which rows: of what is computed another element may be the
+// largest where it is rounded otherwise.
+inline void tied(RandomModule& m, ValueId x) {
+  if (m.shape(x).empty()) return;
+  const ValueId given = m.input();
+  const Dim width = m.shape(x).back(), rows(m.shape(given).back().value + m.number(0, 40));
+  const ValueId table = m.constant({rows, width});
+  const std::vector<ValueId> indices = m.create(OpId::argmax_out, {given, Dim(-1), false});
+  const std::vector<ValueId> weight = m.create(OpId::permute_copy_out, {table, dims({1, 0})});
+  if (indices.empty() || weight.empty()) return;
+  const ValueId picked = m.node(OpId::embedding_out, table, indices[0], Dim(-1), false, false);
+  const ValueId flat = m.node(OpId::view_copy_out, picked, DimList{Dim(-1), width});
+  if (flat.valid()) m.node(OpId::mm_out, flat, weight[0]);
+}
+
 }  // namespace networks
 
 /// One graph a seed. Odd ones have what models seldom or never have, too: windows with gaps, groups and padding beyond
-/// them, constants that stretch what they meet, steps of an LSTM in any order, and of a GRU.
+/// them, constants that stretch what they meet, steps of an LSTM in any order, and of a GRU, rows of tied embeddings.
 inline RandomModuleOptions network(bool odd = false) {
   using namespace networks;
   RandomModuleOptions options;
@@ -382,7 +397,8 @@ inline RandomModuleOptions network(bool odd = false) {
                                line,
                                line,
                                line,
-                               head};
+                               head,
+                               tied};
   if (odd) options.steps.insert(options.steps.end(), std::begin(seldom), std::end(seldom));
   options.least_steps = 30;
   options.inputs = {{1, 4, 6, 6}, {2, 3, 5, 4}, {3, 6}, {1, 5, 6}};

@@ -3,6 +3,7 @@
 // that is new each time where none is given.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -33,8 +34,9 @@ std::vector<float> input_of(size_t input, int64_t count) {
   return values;
 }
 
-Outputs outputs_of(const ir::Module& module, const CompileOptions& options, ThreadPool* pool) {
-  const auto bytes = compile(module, options);
+Outputs outputs_of(const ir::Module& module, const CompileOptions& options, ThreadPool* pool,
+                   CompileReport* report = nullptr) {
+  const auto bytes = compile(module, options, report);
   EXPECT_TRUE(bytes.ok()) << bytes.error().text();
   if (!bytes.ok()) return {};
   CpuBackend backend;
@@ -83,21 +85,27 @@ void expect_close(const std::vector<float>& want, const std::vector<float>& got)
   }
 }
 
-void check(unsigned seed, ThreadPool* pool) {
+// Returns how many tables are read out of a packed weight.
+int check(unsigned seed, ThreadPool* pool) {
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   const ir::Module module = ir::testing::RandomModule(seed, ir::testing::network(seed % 4 < 2)).make();
-  if (module.methods[0].body.outputs.empty()) return;
+  if (module.methods[0].body.outputs.empty()) return 0;
   const Outputs want = outputs_of(module, {}, nullptr);
   CompileOptions options;
   options.target = "cpu";
   options.cpu = seed % 3 == 0 ? "generic" : "native";
-  const Outputs got = outputs_of(module, options, seed % 2 == 0 ? pool : nullptr);
-  ASSERT_EQ(want.size(), got.size());
-  for (size_t i = 0; i < want.size(); ++i) {
+  options.why = {"fusion"};
+  CompileReport report;
+  const Outputs got = outputs_of(module, options, seed % 2 == 0 ? pool : nullptr, &report);
+  EXPECT_EQ(want.size(), got.size());
+  for (size_t i = 0; i < want.size() && i < got.size(); ++i) {
     SCOPED_TRACE("output " + std::to_string(i));
     expect_close(want[i], got[i]);
   }
   if (testing::Test::HasFailure()) ADD_FAILURE() << ir::print(module);
+  return static_cast<int>(std::count_if(report.why.begin(), report.why.end(), [](const std::string& line) {
+    return line.find("fused into berth::weight_rows") != std::string::npos;
+  }));
 }
 
 TEST(RandomCpu, MatchesPortableKernelsOnRandomGraphs) {
@@ -109,10 +117,12 @@ TEST(RandomCpu, MatchesPortableKernelsOnRandomGraphs) {
   const unsigned first = seed != nullptr      ? static_cast<unsigned>(std::strtoul(seed, nullptr, 10))
                          : seconds == nullptr ? 0
                                               : std::random_device()();
+  int shared = 0;
   for (unsigned i = 0; !testing::Test::HasFailure(); ++i) {
     if (i >= 60 && std::chrono::steady_clock::now() >= end) break;
-    check(first + i, pools[(first + i) / 2 % 3].get());
+    shared += check(first + i, pools[(first + i) / 2 % 3].get());
   }
+  EXPECT_GT(shared, 0) << "no table was read out of a packed weight";
 }
 
 /// A block of MobileNet's kind, with an image of 1 MiB or more in it, that returns `outputs`.
