@@ -127,6 +127,28 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
   return 0;
 }
 
+// The argument of which a call reads no more than the rows or elements that its indices name; null for none.
+const Tensor* picked_tensor(std::string_view name, Span<EValue* const> args) {
+  struct Row {
+    std::string_view name;
+    int reads;
+  };
+  constexpr Row kRows[] = {
+#define WHOLE -1
+#define PICKED(i) i
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, layout, elements, reads, ...) \
+  {out[0] == '\0' ? name : name "." out, reads},
+#include "format/operators.def"
+#undef OP
+#undef PICKED
+#undef WHOLE
+  };
+  for (const Row& row : kRows) {
+    if (row.reads >= 0 && row.name == name) return tensor_at(args, static_cast<size_t>(row.reads));
+  }
+  return nullptr;
+}
+
 void add_tensors(const EValue& value, std::vector<const Tensor*>* tensors) {
   if (value.is_tensor()) {
     tensors->push_back(&value.tensor());
@@ -148,7 +170,12 @@ OperatorCost operator_cost(const char* name, Span<EValue* const> args) {
   for (const EValue* arg : args) add_tensors(*arg, &tensors);
   std::sort(tensors.begin(), tensors.end());
   tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-  for (const Tensor* tensor : tensors) cost.bytes += static_cast<double>(tensor->nbytes());
+  const Tensor* const picked = picked_tensor(text, args);
+  const Tensor* const made = picked == nullptr ? nullptr : tensor_at(args, args.size() - 1);
+  for (const Tensor* tensor : tensors) {
+    const bool in_part = tensor == picked && made != nullptr;
+    cost.bytes += static_cast<double>(in_part ? std::min(tensor->nbytes(), made->nbytes()) : tensor->nbytes());
+  }
   cost.flops = args.empty() ? 0 : flops_of(text, args);
   return cost;
 }

@@ -10,7 +10,8 @@ struct OperatorCost {
   /// Floating-point operations of products, convolutions and attention: 2 for each multiplication and addition. 0 for
   /// operators that are bound by memory.
   double flops = 0;
-  /// The bytes of every tensor among the arguments, counted once: the memory traffic if nothing is cached.
+  /// The bytes of every tensor among the arguments, counted once: the memory traffic if nothing is cached. Of one that
+  /// indices pick rows or elements of, as many as the result has.
   double bytes = 0;
 };
 

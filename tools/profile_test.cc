@@ -54,6 +54,17 @@ TEST(Profile, CountsARepeatedTensorOnce) {
   EXPECT_EQ(cost_of("executorch_prim::et_view.default", {x, Ints{8}, x}).bytes, 0);
 }
 
+// Of a table of embeddings a token reads a row.
+TEST(Profile, CountsThePickedRowsOfATable) {
+  const Arg ids(berth::testing::i64({2}));
+  EXPECT_EQ(cost_of("aten::embedding.out", {f32({1000, 4}), ids, -1, false, false, f32({2, 4})}).bytes,
+            4.0 * 8 + 8 * 2 + 4 * 8);
+  EXPECT_EQ(cost_of("berth::weight_rows.out", {f32({4000}), ids, false, 0, "", "mine [4,1000]", f32({2, 4})}).bytes,
+            4.0 * 8 + 8 * 2 + 4 * 8);
+  // All of a small one, where rows are picked again and again.
+  EXPECT_EQ(cost_of("aten::index_select.out", {f32({1, 4}), 0, ids, f32({2, 4})}).bytes, 4.0 * 4 + 8 * 2 + 4 * 8);
+}
+
 TEST(Profile, TheRooflineIsTheSlowerOfComputeAndMemory) {
   const Roofline roof = measure_roofline(nullptr);
   EXPECT_GT(roof.flops, 0);

@@ -111,6 +111,11 @@ TEST(OperatorWork, CountsOperationsOfProductsAndBytesOfTheRest) {
   EXPECT_EQ(work("%x: f32[10]", "%y: f32[2,5] = aten::view_copy(%x, [2, 5])").bytes, 0);
 }
 
+TEST(OperatorWork, OfATableThePickedRowsAreRead) {
+  EXPECT_EQ(work("%t: f32[1000,4], %i: i64[2]", "%y: f32[2,4] = aten::embedding(%t, %i)").bytes, 32 + 16 + 32);
+  EXPECT_EQ(work("%t: f32[1,4], %i: i64[2]", "%y: f32[2,4] = aten::index.Tensor(%t, [%i])").bytes, 16 + 16 + 32);
+}
+
 TEST(OperatorWork, TellsConvolutionsApart) {
   const auto conv = [](const char* weight, const char* result, const char* transposed, int groups) {
     return work(std::string("%x: f32[1,8,10,10], %w: ") + weight,

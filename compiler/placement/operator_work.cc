@@ -1,6 +1,7 @@
 #include "compiler/placement/operator_work.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "compiler/ir/arguments.h"
 
@@ -67,6 +68,21 @@ Work arithmetic_of(const Node& node, const Sizes& sizes) {
 
 }  // namespace
 
+int picked_argument(OpId id) {
+  constexpr int kReads[] = {
+#define WHOLE -1
+#define PICKED(i) i
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, layout, elements, reads, ...) \
+  reads,
+#include "format/operators.def"
+#undef OP
+#undef PICKED
+#undef WHOLE
+  };
+  const auto row = static_cast<size_t>(id);
+  return row < std::size(kReads) ? kReads[row] : -1;
+}
+
 bool is_elementwise(const Node& node) { return node.op->in_place == ir::InPlaceClass::kElement; }
 
 double bytes_of(const Module& module, const Method& method, ValueId value) {
@@ -79,9 +95,15 @@ Work work_at(const Module& module, const Method& method, const Node& node) {
                         method.value(node.results[0]).tensor() != nullptr;
   if (!computes) return {};
   Work work = arithmetic_of(node, Sizes(module, method, node));
-  const auto add = [&](ValueId id) { work.bytes += bytes_of(module, method, id); };
-  for (const ir::Argument& argument : node.args) ir::for_each_value(argument, add);
-  for (const ValueId result : node.results) add(result);
+  const double made = bytes_of(module, method, node.results[0]);
+  for (size_t k = 0; k < node.args.size(); ++k) {
+    const bool picks = static_cast<int>(k) == picked_argument(node.op->id);
+    ir::for_each_value(node.args[k], [&](ValueId id) {
+      const double all = bytes_of(module, method, id);
+      work.bytes += picks ? std::min(all, made) : all;
+    });
+  }
+  for (const ValueId result : node.results) work.bytes += bytes_of(module, method, result);
   return work;
 }
 

@@ -16,6 +16,10 @@ Work work_at(const ir::Module& module, const ir::Method& method, const ir::Node&
 /// The bytes of a value, with every symbol at its upper end; of a number, 8.
 double bytes_of(const ir::Module& module, const ir::Method& method, ir::ValueId value);
 
+/// The argument of which a call reads no more than the rows or elements that its indices name, such as a table of
+/// embeddings; -1 for none.
+int picked_argument(ir::OpId id);
+
 /// Whether it computes each element of its result from elements at the same place, so that targets with fused operators
 /// compute it where its argument is made.
 bool is_elementwise(const ir::Node& node);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/math.h"
+#include "compiler/placement/operator_work.h"
 
 namespace berth::placement {
 namespace {
@@ -28,6 +29,11 @@ int64_t size_at(const ir::Module& module, const ir::Method& method, ir::ValueId 
   return module.symbols.upper(type.shape[type.shape.size() - from_end]);
 }
 
+int64_t bytes(const ir::Module& module, const ir::Method& method, ir::ValueId id) {
+  const ir::TensorType* type = method.value(id).tensor();
+  return type == nullptr ? 0 : std::min(kMost, ir::max_bytes(*type, module.symbols));
+}
+
 // Multiplications that each element of the result takes.
 int64_t depth(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
   const auto tensor = [&](size_t i) { return std::get<ir::ValueId>(node.args[i]); };
@@ -47,13 +53,16 @@ int64_t depth(const ir::Module& module, const ir::Method& method, const ir::Node
 }  // namespace
 
 int64_t work_of(const ir::Module& module, const ir::Method& method, const ir::Node& node) {
-  int64_t work = 0;
-  const auto add_bytes = [&](ir::ValueId id) {
-    const ir::TensorType* type = method.value(id).tensor();
-    if (type != nullptr) work = plus(work, std::min(kMost, ir::max_bytes(*type, module.symbols)));
-  };
-  for (const ir::Argument& argument : node.args) ir::for_each_value(argument, add_bytes);
-  for (ir::ValueId id : node.results) add_bytes(id);
+  int64_t made = 0;
+  for (const ir::ValueId id : node.results) made = plus(made, bytes(module, method, id));
+  int64_t work = made;
+  for (size_t k = 0; k < node.args.size(); ++k) {
+    const bool picks = static_cast<int>(k) == picked_argument(node.op->id);
+    ir::for_each_value(node.args[k], [&](ir::ValueId id) {
+      const int64_t all = bytes(module, method, id);
+      work = plus(work, picks ? std::min(all, made) : all);
+    });
+  }
   for (const ir::Graph& region : node.regions) {
     for (ir::NodeId id : region.nodes) work = plus(work, work_of(module, method, method.node(id)));
   }

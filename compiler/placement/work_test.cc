@@ -20,6 +20,12 @@ TEST(Work, IsBytesPlusComputation) {
   EXPECT_EQ(work("%x: f32[10]", "%y: f32[2,5] = aten::view_copy(%x, [2, 5])"), 80);
 }
 
+// A split model would have its table alone on one device.
+TEST(Work, OfATableIsThatOfTheRowsThatArePicked) {
+  EXPECT_EQ(work("%t: f32[1000,4], %i: i64[2]", "%y: f32[2,4] = aten::embedding(%t, %i)"), 8 + 32 + 16 + 32);
+  EXPECT_EQ(work("%t: f32[1,4], %i: i64[2]", "%y: f32[2,4] = aten::embedding(%t, %i)"), 8 + 16 + 16 + 32);
+}
+
 TEST(Work, HugeTensorsDoNotOverflow) {
   const int64_t huge = work("%a: f32[134217728,134217728], %b: f32[134217728,134217728]",
                             "%y: f32[134217728,134217728] = aten::mm(%a, %b)");
