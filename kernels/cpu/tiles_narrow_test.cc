@@ -231,43 +231,48 @@ TEST(TilesNarrowRounding, InputsAreRoundedToTheNearestAndTiesToEven) {
       {0, 0},
       {0x1p-126, 0x1p-126}};
   for (const auto& [from, to] : cases) {
-    for (const int32_t depth : {1, 2, 17}) {
-      SCOPED_TRACE(std::to_string(from) + ", depth " + std::to_string(depth));
-      std::vector<double> x(depth, 0.0), w(depth, 0.0);
+    for (const auto& [rows, depth] : {std::pair{1, 1}, {1, 2}, {1, 17}, {37, 1}, {37, 2}, {37, 17}}) {
+      SCOPED_TRACE(std::to_string(from) + ", " + std::to_string(rows) + " rows of depth " + std::to_string(depth));
+      std::vector<double> x(rows * depth, 0.0), w(depth, 0.0);
       x.back() = from;
       w.back() = 1;
-      with_and_without_products([&, to = to] {
-        const Call call = linear_call(Array(DType::kF32, {1, depth}, x), Array(DType::kBF16, {depth, 1}, w));
+      with_and_without_products([&, to = to, rows = rows, depth = depth] {
+        const Call call = linear_call(Array(DType::kF32, {rows, depth}, x), Array(DType::kBF16, {depth, 1}, w));
         check(call, 0);
-        EXPECT_EQ(call.expected.values()[0], to);
+        EXPECT_EQ(call.expected.values().back(), to);
       });
     }
   }
 }
 
+// Of few rows, and of as many as are multiplied as matrices, whose panels are filled or not.
 TEST_P(TilesNarrow, NaNAndInfinitiesStayWhatTheyAre) {
-  for (const double special : {kInfinity, -kInfinity, std::nan("")}) {
-    for (const bool in_weight : {false, true}) {
-      std::vector<double> x(3 * 19, 0.5), w(19 * 20, 0.25);
-      (in_weight ? w[5 * 20 + 3] : x[1 * 19 + 5]) = special;
-      with_and_without_products([&] {
-        const Call call = linear_call(Array(DType::kF32, {3, 19}, x), Array(GetParam(), {19, 20}, w));
-        check(call);
-        const std::vector<double> y = call.expected.values();
-        const double there = in_weight ? y[3] : y[20];
-        EXPECT_TRUE(std::isnan(special) ? std::isnan(there) : there == special);
-        EXPECT_TRUE(std::isfinite(in_weight ? y[4] : y[0]));
-      });
+  for (const auto& [rows, columns] : {std::pair{3, 20}, {37, 20}, {37, 32}}) {
+    for (const double special : {kInfinity, -kInfinity, std::nan("")}) {
+      for (const bool in_weight : {false, true}) {
+        std::vector<double> x(rows * 19, 0.5), w(19 * columns, 0.25);
+        (in_weight ? w[5 * columns + 3] : x[1 * 19 + 5]) = special;
+        with_and_without_products([&, rows = rows, columns = columns] {
+          const Call call = linear_call(Array(DType::kF32, {rows, 19}, x), Array(GetParam(), {19, columns}, w));
+          check(call);
+          const std::vector<double> y = call.expected.values();
+          const double there = in_weight ? y[3] : y[columns];
+          EXPECT_TRUE(std::isnan(special) ? std::isnan(there) : there == special);
+          EXPECT_TRUE(std::isfinite(in_weight ? y[4] : y[0]));
+        });
+      }
     }
   }
 }
 
 // Denormal numbers may count as zeros, and are nothing else.
 TEST_P(TilesNarrow, DenormalNumbersAreThemselvesOrZero) {
-  const std::vector<double> x(8, 0x1p-130), w(8, 1);
-  with_and_without_products([&] {
-    check(linear_call(Array(DType::kF32, {1, 8}, x), Array(GetParam(), {8, 1}, w)), 1e-37);
-  });
+  for (const int32_t rows : {1, 37}) {
+    const std::vector<double> x(rows * 8, 0x1p-130), w(8, 1);
+    with_and_without_products([&] {
+      check(linear_call(Array(DType::kF32, {rows, 8}, x), Array(GetParam(), {8, 1}, w)), 1e-37);
+    });
+  }
 }
 
 // Small images are computed along rows as wide as their padded input: what lies beyond the result must not be stored, and
