@@ -10,6 +10,7 @@
 #include "base/seeds_testing.h"
 #include "kernels/cpu/guarded_testing.h"
 #include "kernels/cpu/matrix_products.h"
+#include "kernels/cpu/matrix_testing.h"
 #include "kernels/cpu/quantized_matrix_rows.h"
 #include "kernels/cpu/quantized_tile.h"
 #include "kernels/portable/quantized_testing.h"
@@ -124,18 +125,13 @@ TEST(QuantizedMatrix, SumsAreExactForEveryShapeOfBlock) {
   });
 }
 
-[[gnu::target("xsave")]] bool tiles_are_in_use() {
-  constexpr unsigned long long kTileData = 1ull << 18;
-  return (__builtin_ia32_xgetbv(1) & kTileData) != 0;
-}
-
 TEST(QuantizedMatrix, AThreadKeepsNoRegisters) {
   if (!has_byte_matrices()) GTEST_SKIP() << "the processor has no such registers";
   std::mt19937 random(1);
   kMatrixAmx.configure(1, 1);
   Block block(random, 2, 2);
   block.run();
-  EXPECT_FALSE(tiles_are_in_use());
+  EXPECT_FALSE(matrices_are_in_use());
 }
 
 #endif

@@ -7,7 +7,7 @@ namespace berth::cpu {
 struct QuantizedQuotient {
   float inverse = 0, rest = 0;
   /// Whether what is nearest to it of the whole numbers up to 256 is what it is of t / scale, rounded to a float, for every
-  /// finite t. Beyond 256 both are, on the same side.
+  /// t of at most 2^80; more is not divided (quantized_columns.cc). Beyond 256 both are, on the same side.
   bool exact = false;
 };
 

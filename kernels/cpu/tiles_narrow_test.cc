@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/engine_testing.h"
 #include "kernels/cpu/matrix_products.h"
+#include "kernels/cpu/matrix_testing.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/portable/convert.h"
 
@@ -360,6 +361,21 @@ TEST(TilesNarrowMatrices, LargeImagesNeedLittleTemporaryMemory) {
   std::copy_n(out, 4, spec.out_stride);
   EXPECT_LE(bf16_tile_kind(spec, 2)->temp_bytes(), 2 * ((1 << 20) + 1024));
 }
+
+#ifdef __x86_64__
+
+TEST(TilesNarrowMatrices, AThreadKeepsNoRegisters) {
+  if (matrix_functions().tiles.lanes == 0) GTEST_SKIP() << "this processor multiplies no matrices";
+  std::mt19937 random(1);
+  const Array weight = as_type(random_array(random, {40, 70}), DType::kBF16);
+  std::vector<Arg> args = linear_call(random_array(random, {50, 40}), weight).args;
+  args.emplace_back(Array(DType::kF32, {50, 70}));
+  Prepared prepared(testing::kLinear, args, 1);
+  ASSERT_EQ(prepared.run(), Error::kOk) << prepared.message();
+  EXPECT_FALSE(matrices_are_in_use());
+}
+
+#endif
 
 // Windows that reach far beyond a small image: with its padding it would be 280 times as large.
 TEST(TilesNarrowMatrices, PaddingIsNotKeptWhereItIsMuchMoreThanTheInput) {
