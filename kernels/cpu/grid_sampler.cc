@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kBilinear = 0;
 constexpr int64_t kBorder = 1;  // 0 is zeros, 2 reflection
 constexpr int64_t kGrainElements = 1 << 13;
+// Of an axis: floats number them, and there are no odd ones beyond.
+constexpr int64_t kMostPixels = 1 << 24;
 
 bool is_ours(const arguments::grid_sampler_2d_out& args) {
   const Tensor& input = args.input;
@@ -20,6 +22,7 @@ bool is_ours(const arguments::grid_sampler_2d_out& args) {
   if (args.interpolation_mode != kBilinear || args.padding_mode < 0 || args.padding_mode > kBorder) return false;
   if (!are_dense_f32(input, grid, args.out) || input.rank() != 4 || grid.rank() != 4) return false;
   if (grid.size(3) != 2 || grid.size(0) != input.size(0) || input.size(2) < 1 || input.size(3) < 1) return false;
+  if (std::max(input.size(2), input.size(3)) > kMostPixels) return false;
   return input.size(2) * input.size(3) <= INT32_MAX;
 }
 

@@ -42,6 +42,15 @@ TEST(GridSampler, RandomPlacesInsideAndOutside) {
   }
 }
 
+// The last pixel of so long an axis is not a float, and was counted as outside.
+TEST(GridSampler, TheBorderOfAVeryLongRowIsItsLastPixel) {
+  constexpr int32_t kWidth = (1 << 25) - 1;
+  const Array image(DType::kF32, {1, 1, 1, kWidth});
+  image.tensor().data<float>()[kWidth - 1] = 5;
+  expect_same_as_portable("aten::grid_sampler_2d.out", {image, testing::f32({1, 1, 2, 2}, {1, 0, 3, 0}), 0, 1, true},
+                          {testing::f32({1, 1, 1, 2})});
+}
+
 TEST(GridSampler, WithoutPlacesOrChannelsNothingIsRead) {
   std::mt19937 random(3);
   for (const std::vector<int32_t>& sizes : {std::vector<int32_t>{1, 2, 0, 5}, {1, 0, 3, 5}, {0, 2, 3, 5}}) {
