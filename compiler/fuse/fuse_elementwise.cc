@@ -170,6 +170,7 @@ class Reader {
       *result = chain->step(*op, operand(node, 0, after, chain));
       return true;
     }
+    if (open_number(node, 0) || open_number(node, 1)) return false;
     if (const auto op = binary_op(node)) {
       const bool scaled = *op == Op::kAdd || *op == Op::kSub;
       if (scaled && context_.number(node.args[arg::add_out::alpha]) != 1.0) return false;
@@ -288,6 +289,11 @@ class Reader {
       *result = chain->step(op, x, chain->constant(found->alpha));
     }
     return true;
+  }
+
+  // Whether argument `k` is a number that only a run knows, a size: the code of a chain has no place for it.
+  bool open_number(const Node& node, size_t k) const {
+    return k < node.args.size() && std::holds_alternative<ir::Dim>(node.args[k]) && !context_.number(node.args[k]);
   }
 
   Operand operand(const Node& node, size_t k, size_t after, Chain* chain) const {

@@ -25,6 +25,23 @@ TEST(FuseElementwise, ChainsAreOneLoopUnlessTheyAreTooLong) {
   EXPECT_EQ(all.operators(), "berth::elementwise berth::elementwise") << all.text;
 }
 
+// A size that only a run knows, as where a sum is divided by how many there were, has no place among a chain's
+// numbers. The fear: it is taken for 0.
+TEST(FuseElementwise, SizesAreNotNumbersOfAChain) {
+  for (const std::string step : {"add.Scalar(%a, n, 1)", "sub.Scalar(%a, n, 1)", "mul.Scalar(%a, n)",
+                                 "div.Scalar(%a, n)", "rsub.Scalar(%a, n, 1)"}) {
+    const Fused one = fused_at_every_size({{"n", 1, 5}}, R"(
+      method forward(%x: f32[n,4]) {
+        %a: f32[n,4] = aten::tanh(%x)
+        %b: f32[n,4] = aten::)" + step + R"(
+        %c: f32[n,4] = aten::sigmoid(%b)
+        return %c
+      }
+    )");
+    EXPECT_EQ(one.operators(), "aten::tanh aten::" + step.substr(0, step.find('(')) + " aten::sigmoid");
+  }
+}
+
 void fuse_on_a_small_stack(ir::Module& module) {
   delegate_all(module);
   pthread_attr_t small;
