@@ -38,6 +38,15 @@ def matrices():
         case("matrix", f"power_{power}", lambda a, p=power: torch.linalg.matrix_power(a, p), real(2, 3, 3, low=-1, high=1))
     case("matrix", "trace", lambda a, i: (a.trace(), i.trace()), real(3, 5), whole(4, 2, dtype=torch.int32))
     case("matrix", "trace_empty", lambda a: a.trace(), real(0, 3))
+    solve = torch.linalg.solve
+    for size in (1, 2, 3, 7):
+        def spread(*shape, size=size): return real(*shape, size, size) + 2 * torch.eye(size).roll(1, 0)
+        case("matrix", f"inverse_{size}", lambda a, b: (a.inverse(), torch.linalg.inv(b), torch.linalg.inv_ex(a).inverse), spread(), spread(2, 3))
+        case("matrix", f"det_{size}", lambda a, b: (a.det(), torch.linalg.det(b)), spread(), spread(2, 3))
+        case("matrix", f"solve_{size}", lambda a, b, v, w: (solve(a, b), solve(a[0], b), solve(a, v), solve(a[0], v[0]), solve(a, w, left=False)),
+             spread(2), real(2, size, 4), real(2, size), real(2, 5, size))
+    case("matrix", "solve_batch", lambda a, b: solve(a, b), real(3, 1, 2, 2) + 2 * torch.eye(2), real(4, 2, 3))
+    case("matrix", "inverse_open", torch.linalg.inv, real(3, 4, 4) + 2 * torch.eye(4), dynamic=({0: Dim("n", min=1, max=9)},), others=((real(8, 4, 4) + 3 * torch.eye(4),),))
     for offset in (0, 1, -2, 9, -9):
         case("matrix", f"diag_{offset}", lambda a, b, o=offset: (a.diag(o), b.diag(o)), real(3), real(3, 5))
         case("matrix", f"diag_embed_{offset}", lambda a, i, o=offset: (torch.diag_embed(a, o), torch.diag_embed(i, o, 0, -1), torch.diag_embed(i > 0, o, -1, 1)),
@@ -103,6 +112,12 @@ def picked():
         case("picked", f"unique_nan_{dtype}".replace("torch.", ""), lambda x: torch.unique(x, return_inverse=True, return_counts=True),
              torch.tensor([[2., math.nan, 2.], [math.nan, math.inf, -3.]], dtype=dtype))
     case("picked", "unique_bool", torch.unique, truth(3, 3))
+    runs = torch.unique_consecutive
+    case("picked", "runs", lambda x: runs(x, return_inverse=True, return_counts=True), torch.tensor([1, 1, 2, 2, 3, 1]), others=((torch.tensor([4] * 6),),))
+    case("picked", "runs_flat", lambda x: runs(x, return_inverse=True, return_counts=True), whole(3, 7, low=0, high=1).float())
+    case("picked", "runs_rows", lambda x: runs(x, return_inverse=True, return_counts=True, dim=0), torch.tensor([[1., 2], [1, 2], [1, 3], [math.nan, 0], [math.nan, 0]]))
+    case("picked", "runs_columns", lambda x: runs(x, dim=-2), torch.tensor([[[1, 2], [1, 2], [3, 2]], [[5, 4], [5, 4], [5, 4]]]))
+    case("picked", "runs_one", lambda x: runs(x, return_counts=True), torch.tensor([True]))
     case("picked", "unique_empty", torch.unique, real(0))
 
 
@@ -125,6 +140,12 @@ def detection():
                  lambda x, r, a=aligned, s=samples: torchvision.ops.roi_align(x, r, (3, 2), 0.5, s, a), real(2, 3, 8, 9),
                  torch.cat([whole(6, 1, low=0, high=2).float(), boxes(6, 20.) - 3], 1))
     case("vision", "roi_align_list", lambda x, a, b: torchvision.ops.roi_align(x, [a, b], 2), real(2, 3, 8, 9), boxes(2), boxes(1))
+    deform = torchvision.ops.deform_conv2d
+    case("vision", "deform_conv", lambda x, o, w, b, m: deform(x, o, w, b, padding=1, mask=m), real(2, 4, 7, 6), real(2, 18, 7, 6), real(3, 4, 3, 3), real(3), real(2, 9, 7, 6))
+    case("vision", "deform_conv_groups", lambda x, o, w: deform(x, o, w, stride=(2, 1), padding=(0, 2), dilation=(1, 2)), real(1, 4, 7, 6), real(1, 24, 3, 8), real(6, 2, 3, 2))
+    for corners in (False, True):
+        case("vision", f"affine_grid_{corners}", lambda t, c=corners: F.affine_grid(t, [2, 1, 3, 4], align_corners=c), real(2, 2, 3))
+        case("vision", f"affine_grid_3d_{corners}", lambda t, c=corners: F.affine_grid(t, [1, 1, 2, 3, 4], align_corners=c), real(1, 3, 4))
     for mode in ("bilinear", "nearest"):
         for padding in ("zeros", "border", "reflection"):
             for corners in (False, True):

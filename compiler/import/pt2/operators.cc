@@ -19,7 +19,8 @@ const Table& all_operators() {
           layout_operators(),     linear_operators(),    loss_operators(),       matrix_operators(),
           norm_operators(),       pad_operators(),       pointwise_operators(),  pool_operators(),
           recurrent_operators(),  reduce_operators(),    resize_operators(),     split_operators(),
-          symbol_operators(),     torchao_operators(),   vision_operators(),     window_operators()}) {
+          symbol_operators(),     system_operators(),    torchao_operators(),    vision_operators(),
+          window_operators()}) {
       for (const OperatorRow& row : family) table.emplace(row.name, row.import);
     }
     return table;

@@ -48,6 +48,7 @@ OperatorTable reduce_operators();
 OperatorTable resize_operators();
 OperatorTable split_operators();
 OperatorTable symbol_operators();
+OperatorTable system_operators();
 OperatorTable torchao_operators();
 OperatorTable vision_operators();
 OperatorTable window_operators();

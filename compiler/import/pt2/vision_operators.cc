@@ -1,6 +1,7 @@
-// torchvision's operators on boxes, and what the data alone tell the number of.
+// torchvision's operators, the grids of spatial transformers, and what the data alone tell the number of.
 #include <algorithm>
 
+#include "compiler/import/lowering/regions.h"
 #include "compiler/import/pt2/operators.h"
 
 namespace berth::pt2 {
@@ -56,8 +57,82 @@ void import_unique(NodeContext& n) {
   n.outputs({n.cast(values, n.dtype(x)), n.view(results[2], shape), results[3]});
 }
 
+/// [count]: whether a row of `x` [count, …] is another one than the row before it; the first is.
+ValueId starts_of_runs(NodeContext& n, ValueId x, Dim count) {
+  const std::vector<Dim> shape = n.shape(x);
+  const Dim last = n.symbols().add(count, Dim(-1));
+  ValueId unlike = n.op(OpId::ne_Tensor_out, {n.slice(x, 0, Dim(1), count), n.slice(x, 0, Dim(0), last)});
+  if (shape.size() > 1) {
+    const Dim width = n.product(shape, 1, static_cast<int>(shape.size()));
+    unlike = n.op(OpId::any_out, {n.view(unlike, {last, width}), Dim(1), false});
+  }
+  return n.op(OpId::cat_out, {ValueList{n.splat(DType::kBool, {Dim(1)}, 1), unlike}, Dim(0)});
+}
+
+// The first of each run of equal elements, or rows; the number of each one's run; how many are in a run.
+void import_unique_consecutive(NodeContext& n) {
+  ValueId x = n.tensor("self");
+  const std::vector<Dim> shape = n.shape(x);
+  const bool flat = !n.has("dim");
+  const int axis = flat ? 0 : n.axis(n.integer("dim", 0), n.rank(x));
+  if (flat) x = n.view(x, {n.product(shape, 0, n.rank(x))});
+  const Dim count = n.dim(x, axis);
+  if (n.ok() && count == Dim(0)) return n.unsupported("runs of no elements");
+  std::vector<int64_t> order;
+  for (int i = 0; i < n.rank(x); ++i) order.push_back(i == 0 ? axis : i <= axis ? i - 1 : i);
+  const ValueId starts = starts_of_runs(n, axis == 0 ? x : n.permute(x, order), count);
+  const ValueId places = n.op(OpId::select_copy_int_out, {n.op(OpId::nonzero_out, {starts}), Dim(1), Dim(0)});
+  const ValueId values = n.op(OpId::index_select_out, {x, Dim(axis), places});
+  const ValueId ordinal = n.op(OpId::cumsum_out, {n.cast(starts, DType::kI64), Dim(0), number_of(DType::kI64)});
+  const ValueId runs = n.op(OpId::add_Scalar_out, {ordinal, Dim(-1)});
+  const Dim found = n.dim(places, 0);
+  const ValueId end = n.view(n.as_tensor(count, places), {Dim(1)});
+  const ValueId ends =
+      n.slice(n.op(OpId::cat_out, {ValueList{places, end}, Dim(0)}), 0, Dim(1), n.symbols().add(found, Dim(1)));
+  n.outputs({values, flat ? n.view(runs, shape) : runs, n.op(OpId::sub_out, {ends, places})});
+}
+
+/// Two numbers from `low` up, for rows and columns.
+std::vector<int64_t> each_way(NodeContext& n, const std::string& name, int64_t low) {
+  constexpr int64_t kMost = 1 << 20;
+  std::vector<int64_t> numbers = {n.integer(name + "_h", low), n.integer(name + "_w", low)};
+  for (int64_t number : numbers) {
+    if (number < low || number > kMost)
+      n.invalid("argument '" + name + "' must be from " + std::to_string(low) + " to 2^20");
+  }
+  return numbers;
+}
+
+// Without a mask or a bias their arguments are there all the same: a mask is none unless `use_mask`, a bias is zeros.
+void import_deform_conv(NodeContext& n) {
+  lowering::DeformedConvolution c;
+  c.x = n.tensor("input");
+  c.weight = n.tensor("weight");
+  c.offsets = n.tensor("offset");
+  c.bias = n.tensor("bias");
+  if (n.truth("use_mask", true)) c.mask = n.tensor("mask");
+  c.strides = each_way(n, "stride", 1);
+  c.dilations = each_way(n, "dilation", 1);
+  c.begins = each_way(n, "pad", 0);
+  c.groups = n.integer("groups", 1);
+  c.offset_groups = n.integer("offset_groups", 1);
+  n.output(lowering::deformed_convolution(n, c));
+}
+
+void import_affine_grid(NodeContext& n) {
+  std::vector<int64_t> size;
+  for (Dim d : n.dims("size")) size.push_back(n.fixed(d, "the size of the grid"));
+  if (n.ok() && (size.size() < 4 || size.size() > 5)) return n.invalid("expected [N, C, H, W] or [N, C, D, H, W]");
+  if (!n.ok()) return;
+  size.erase(size.begin(), size.begin() + 2);
+  n.output(lowering::affine_grid(n, n.tensor("theta"), size, n.truth("align_corners", false)));
+}
+
 constexpr OperatorRow kVisionRows[] = {
     {"_unique2", import_unique},
+    {"affine_grid_generator", import_affine_grid},
+    {"unique_consecutive", import_unique_consecutive},
+    {"torchvision::deform_conv2d", import_deform_conv},
     {"torchvision::nms", import_nms},
     {"torchvision::roi_align", import_roi_align},
 };

@@ -112,5 +112,112 @@ TEST(WholeOperators, BoxesThatOverlapMoreAreSuppressed) {
   EXPECT_EQ(numbers<int64_t>(outputs[0]), Ints({3, 0, 1}));
 }
 
+// The columns of the matrix are x, y and 1: a fear is that rows and columns change places.
+TEST(WholeOperators, AnAffineGridMovesXBeforeY) {
+  TestProgram p;
+  p.input("t", {1, 2, 3});
+  p.node("aten.affine_grid_generator.default",
+         {{"theta", tensor("t")}, {"size", integers({1, 5, 2, 3})}, {"align_corners", truth(true)}}, "y", {1, 2, 3, 2});
+  p.output("y");
+  const Floats moved = numbers(run(p, {floats({1, 2, 3}, {1, 0, .5, 0, 2, 0})})[0]);
+  EXPECT_EQ(moved, Floats({-.5, -2, .5, -2, 1.5, -2, -.5, 2, .5, 2, 1.5, 2}));
+}
+
+/// The pixels 1 to 6 in two rows, read by a kernel of one pixel that is moved by `offset` (rows, columns) everywhere.
+Floats deformed(float rows, float columns, bool use_mask) {
+  TestProgram p;
+  p.input("x", {1, 1, 2, 3});
+  p.input("w", {1, 1, 1, 1});
+  p.input("o", {1, 2, 2, 3});
+  p.input("m", {1, 1, 2, 3});
+  p.input("b", {1});
+  p.node("torchvision.deform_conv2d.default",
+         {{"input", tensor("x")},
+          {"weight", tensor("w")},
+          {"offset", tensor("o")},
+          {"mask", tensor("m")},
+          {"bias", tensor("b")},
+          {"stride_h", integer(1)},
+          {"stride_w", integer(1)},
+          {"pad_h", integer(0)},
+          {"pad_w", integer(0)},
+          {"dilation_h", integer(1)},
+          {"dilation_w", integer(1)},
+          {"groups", integer(1)},
+          {"offset_groups", integer(1)},
+          {"use_mask", truth(use_mask)}},
+         "y", {1, 1, 2, 3});
+  p.output("y");
+  const Floats by = {rows, rows, rows, rows, rows, rows, columns, columns, columns, columns, columns, columns};
+  Floats y =
+      numbers(run(p, {floats({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), floats({1, 1, 1, 1}, {2}), floats({1, 2, 2, 3}, by),
+                      floats({1, 1, 2, 3}, {0, 1, 1, 1, 1, 1}), floats({1}, {100})})[0]);
+  for (float& v : y) v = std::round(v * 64) / 64;  // places go through -1 to 1
+  return y;
+}
+
+TEST(WholeOperators, ADeformedKernelReadsWhereItIsMoved) {
+  EXPECT_EQ(deformed(1, 0, false), Floats({108, 110, 112, 100, 100, 100}));
+  EXPECT_EQ(deformed(0, .5, false), Floats({103, 105, 103, 109, 111, 106}));
+  EXPECT_EQ(deformed(0, 0, true), Floats({100, 104, 106, 108, 110, 112}));
+}
+
+Floats of_matrix(const std::string& target, const Floats& a, const std::vector<json>& shape) {
+  TestProgram p;
+  p.input("a", {2, 2});
+  p.node(target, {{"A", tensor("a")}}, "y", shape);
+  p.output("y");
+  return numbers(run(p, {floats({2, 2}, a)})[0]);
+}
+
+// The fear: zeros in the first column's first row, by which nothing can be divided.
+TEST(WholeOperators, InversesAndDeterminantsLookForAPivot) {
+  EXPECT_EQ(of_matrix("aten.linalg_inv.default", {0, 2, 4, 0}, {2, 2}), Floats({0, .25, .5, 0}));
+  EXPECT_EQ(of_matrix("aten.linalg_det.default", {0, 2, 4, 0}, {}), Floats({-8}));
+  EXPECT_TRUE(std::isinf(of_matrix("aten.linalg_inv.default", {0, 0, 4, 0}, {2, 2})[2]));
+}
+
+Floats solution(const std::vector<json>& shape, const Floats& b, bool left) {
+  TestProgram p;
+  p.input("a", {2, 2});
+  p.input("b", shape);
+  p.node("aten.linalg_solve.default", {{"A", tensor("a")}, {"B", tensor("b")}, {"left", truth(left)}}, "y", shape);
+  p.output("y");
+  std::vector<int32_t> sizes;
+  for (const json& size : shape) sizes.push_back(size.get<int32_t>());
+  return numbers(run(p, {floats({2, 2}, {0, 2, 4, 0}), floats(sizes, b)})[0]);
+}
+
+TEST(WholeOperators, SystemsAreSolvedFromBothSides) {
+  EXPECT_EQ(solution({2}, {2, 8}, true), Floats({2, 1}));
+  EXPECT_EQ(solution({2, 1}, {2, 8}, true), Floats({2, 1}));
+  EXPECT_EQ(solution({1, 2}, {8, 2}, false), Floats({1, 2}));
+}
+
+TEST(WholeOperators, LargeMatricesAreNotInverted) {
+  TestProgram p;
+  p.input("a", {33, 33});
+  p.node("aten.inverse.default", {{"self", tensor("a")}}, "y", {33, 33});
+  p.output("y");
+  EXPECT_TRUE(says(failure_of(p.import()), "matrices larger than 32 × 32"));
+}
+
+// A NaN is unlike itself, as in PyTorch.
+TEST(WholeOperators, RunsEndWhereElementsDiffer) {
+  TestProgram p;
+  p.symbol("u0", 1, 6);
+  p.input("x", {6});
+  p.node("aten.unique_consecutive.default",
+         {{"self", tensor("x")}, {"return_inverse", truth(true)}, {"return_counts", truth(true)}},
+         json::array({tensor("v"), tensor("i"), tensor("c")}));
+  for (const char* name : {"v", "i", "c"}) p.output(name);
+  const auto outputs = run(p, {floats({6}, {1, 1, 2, NAN, NAN, 1})});
+  const Floats values = numbers(outputs[0]);
+  ASSERT_EQ(values.size(), 5);
+  EXPECT_EQ(Floats(values.begin(), values.begin() + 2), Floats({1, 2}));
+  EXPECT_EQ(numbers<int64_t>(outputs[1]), Ints({0, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(numbers<int64_t>(outputs[2]), Ints({2, 1, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace berth::pt2
