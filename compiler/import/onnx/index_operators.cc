@@ -167,7 +167,33 @@ ValueId slice_axis(NodeContext& n, ValueId x, int axis, Dim start, Dim end, int6
   return n.op(OpId::slice_copy_Tensor_out, {x, Dim(axis), start, end, Dim(step)});
 }
 
+/// [1]: where input `i` begins or ends a slice of a dimension of `size`, counted from the front.
+ValueId bound_of_data(NodeContext& n, size_t i, Dim size) {
+  const ValueId bound = n.view(n.cast(n.input(i), DType::kI64), {Dim(1)});
+  const ValueId from_front = n.op(OpId::add_Scalar_out, {bound, size});
+  return n.op(OpId::where_self_out, {n.op(OpId::lt_Scalar_out, {bound, Dim(0)}), from_front, bound});
+}
+
+// A slice whose bounds only the data tell: what lies between them, of one axis.
+void slice_by_data(NodeContext& n) {
+  const ValueId x = n.input(0);
+  const std::vector<int64_t> named = n.has_input(3) ? n.known_integers(3, "axes") : std::vector<int64_t>{0};
+  const std::vector<int64_t> steps = n.has_input(4) ? n.known_integers(4, "steps") : std::vector<int64_t>{1};
+  if (n.ok() && (named.size() != 1 || steps != std::vector<int64_t>{1})) {
+    return n.unsupported("starts and ends that depend on the data are read for one axis, in steps of 1");
+  }
+  const std::vector<int> axes = n.axes(named, n.rank(x));
+  if (!n.ok()) return;
+  const Dim size = n.dim(x, axes[0]);
+  const ValueId places = n.op(OpId::arange_start_out, {Dim(0), size, Dim(1), lowering::number_of(DType::kI64)});
+  const ValueId inside = n.op(OpId::logical_and_out, {n.op(OpId::ge_Tensor_out, {places, bound_of_data(n, 1, size)}),
+                                                      n.op(OpId::lt_Tensor_out, {places, bound_of_data(n, 2, size)})});
+  const ValueId rows = n.op(OpId::select_copy_int_out, {n.op(OpId::nonzero_out, {inside}), Dim(1), Dim(0)});
+  n.output(0, n.op(OpId::index_select_out, {x, Dim(axes[0]), rows}));
+}
+
 void import_slice(NodeContext& n) {
+  if (n.opset() >= 10 && (!n.known(1) || !n.known(2)) && n.ok()) return slice_by_data(n);
   ValueId x = n.input(0);
   const SliceBounds b = read_bounds(n);
   const std::vector<int> axes = n.axes(b.axes, n.rank(x));

@@ -166,12 +166,13 @@ std::optional<Dim> NodeContext::known_whole(size_t i) {
 int64_t NodeContext::known_integer(size_t i, const char* what) {
   const double number = known_number(i, what);
   if (!ok()) return 0;
+  const std::optional<Known> exact = known(i);
+  if (!exact->floating()) return exact->elements[0].whole.value;
   if (!(std::abs(number) <= 4.6e18)) {
     invalid(std::string(what) + " is not an integer of 64 bits");
     return 0;
   }
-  const std::optional<Known> exact = known(i);
-  return exact->floating() ? static_cast<int64_t>(number) : exact->elements[0].whole.value;
+  return static_cast<int64_t>(number);
 }
 
 void NodeContext::output(size_t i, ValueId value) {

@@ -25,6 +25,39 @@ TEST(OnnxValues, SlicesRunBackwardsAndAreClamped) {
   EXPECT_EQ(slice(4, 2, 1), Floats{});
 }
 
+// As an EmbeddingBag's loop picks the words of each bag.
+TEST(OnnxValues, BoundsOfASliceMayBeData) {
+  const auto slice = [](int64_t start, int64_t end) {
+    TestModel m;
+    m.input("x", {2, 5});
+    m.input("s", {1}, ElementType::kInt64);
+    m.input("e", {1}, ElementType::kInt64);
+    m.ints("a", {-1});
+    m.node("Slice", {"x", "s", "e", "a"}, {"y"});
+    m.output("y");
+    const auto bound = [](int64_t at) { return array<int64_t>(DType::kI64, {1}, {at}); };
+    return numbers<float>(run(m, {floats({2, 5}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), bound(start), bound(end)}));
+  };
+  EXPECT_EQ(slice(1, 3), (Floats{1, 2, 6, 7}));
+  EXPECT_EQ(slice(-2, INT64_MAX), (Floats{3, 4, 8, 9}));
+  EXPECT_EQ(slice(INT64_MIN, -4), (Floats{0, 5}));
+  EXPECT_EQ(slice(3, 3), Floats{});
+  EXPECT_EQ(slice(4, 2), Floats{});
+}
+
+// What PyTorch's exporters write for torchvision's nms. The fear: the largest number is taken for one of more than 64
+// bits.
+TEST(OnnxValues, AllBoxesMayBeAskedForByTheLargestNumber) {
+  TestModel m;
+  m.input("b", {1, 2, 4});
+  m.input("s", {1, 1, 2});
+  m.ints("most", {INT64_MAX});
+  m.node("NonMaxSuppression", {"b", "s", "most"}, {"y"});
+  m.output("y");
+  const auto y = run(m, {floats({1, 2, 4}, {0, 0, 1, 1, 5, 5, 6, 6}), floats({1, 1, 2}, {0.25, 0.5})});
+  EXPECT_EQ(numbers<int64_t>(y), (Ints{0, 0, 1, 0, 0, 0}));
+}
+
 TEST(OnnxValues, GathersCountNegativeIndicesFromTheEnd) {
   TestModel m;
   m.input("x", {3, 2});
