@@ -31,6 +31,7 @@
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
 #include "compiler/fuse/take_rows.h"
+#include "compiler/fuse/widen_transposed.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
@@ -117,6 +118,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("conv1d_to_2d", conv1d_to_2d),
       // Unused signals count as readers of their images.
       {"dce", passes::dce},
+      // Behind it, which makes images of signals, and before channels_last, for which most of its moves are nothing.
+      pass("widen_transposed", widen_transposed),
       // After the others, which look through views of row-major tensors.
       pass("channels_last", channels_last),
       // Behind it: convolutions of one axis have images and weights as those of two by now.

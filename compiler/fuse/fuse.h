@@ -21,6 +21,7 @@
 //     fuse_elementwise        chains of element-wise operators
 //     split_heads             attention on bytes, a head at a time
 //     conv1d_to_2d            convolutions over one axis as those over two
+//     widen_transposed        transposed convolutions to few channels, as those to the places of a step
 //     channels_last           images with the channels innermost
 //     order_weights           weights with what is summed over innermost
 //     take_rows               rows that nothing reads are not computed
