@@ -197,16 +197,23 @@ Error run_reduction(KernelContext& context, const Tensor& self, const ReducedDim
   const bool whole = reducer.whole_state || compute == DType::kI64;
   const bool flips = is_u64 && reducer.ordered && compute == DType::kI64;
   context.parallel_for(plan.outputs(), plan.grain(), [&](int64_t begin, int64_t end) {
-    plan.for_each_block(begin, end, [&](int64_t first, int64_t count) {
+    plan.for_each_wide_block(begin, end, [&](int64_t first, int64_t count) {
       States states;
       for (int64_t i = 0; i < count; ++i) {
         if (whole) states.whole[i] = reducer.whole_identity;
         if (!whole) states.real[i] = reducer.real_identity;
       }
-      plan.feed(first, count, [&](const void* x, int64_t n) {
-        if (flips) return accumulate(Flipped(x, n).numbers, n, &states);
-        accumulate(x, n, &states);
-      });
+      if (plan.has_dense_rows()) {
+        plan.feed_rows(first, count, [&](int64_t i, const void* x) {
+          void* const state = whole ? static_cast<void*>(&states.whole[i]) : &states.real[i];
+          accumulate(x, plan.elements(), state);
+        });
+      } else {
+        plan.feed(first, count, [&](const void* x, int64_t n) {
+          if (flips) return accumulate(Flipped(x, n).numbers, n, &states);
+          accumulate(x, n, &states);
+        });
+      }
       for (int64_t i = 0; i < count && flips; ++i) states.whole[i] = flipped(states.whole[i]);
       for (int64_t i = 0; i < count && !whole; ++i) states.real[i] *= scale;
       char* target = out.data<char>() + first * element_size(out.dtype());

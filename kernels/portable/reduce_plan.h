@@ -70,19 +70,29 @@ class ReducePlan {
   /// How many outputs are work enough for a thread.
   int64_t grain() const { return 16384 / (elements() + 1) + 1; }
 
+  /// Whether the elements of each output lie side by side and are of type `compute`: feed_rows() gives them.
+  bool has_dense_rows() const {
+    return !columns_ && direct_ && inner_.count > 0 && inner_.count == inner_.inner() && inner_.step(0) == 1;
+  }
+
   /// Calls `f(first, count)` for the blocks that cover outputs [begin, end), numbered in the order of out's memory.
   template <typename F>
   void for_each_block(int64_t begin, int64_t end, F&& f) const {
-    while (begin < end) {
-      int64_t count = 1;
-      if (columns_) {
-        count = outer_.inner() - begin % outer_.inner();
-        if (count > end - begin) count = end - begin;
-        if (count > kColumns) count = kColumns;
-      }
-      f(begin, count);
-      begin += count;
-    }
+    cover(begin, end, columns_, f);
+  }
+  /// The same, but up to kColumns dense rows are one block, for feed_rows().
+  template <typename F>
+  void for_each_wide_block(int64_t begin, int64_t end, F&& f) const {
+    cover(begin, end, columns_ || has_dense_rows(), f);
+  }
+  /// Calls `f(i, x)` with the elements() elements of each output of a wide block, `i` from 0.
+  /// REQUIRES: has_dense_rows().
+  template <typename F>
+  void feed_rows(int64_t first, int64_t count, F&& f) const {
+    int64_t offsets[Walk::kMaxOperands];
+    outer_.offsets(first, offsets);
+    const char* row = self_.data<char>() + offsets[1] * bytes_;
+    for (int64_t i = 0; i < count; ++i) f(i, static_cast<const void*>(row + i * outer_.step(1) * bytes_));
   }
 
   /// Calls `f(const void* x, int64_t n)` with all elements of a block, of type `compute`. Rows: `n` elements of its one
@@ -105,6 +115,20 @@ class ReducePlan {
   }
 
  private:
+  template <typename F>
+  void cover(int64_t begin, int64_t end, bool wide, F& f) const {
+    while (begin < end) {
+      int64_t count = 1;
+      if (wide) {
+        count = outer_.inner() - begin % outer_.inner();
+        if (count > end - begin) count = end - begin;
+        if (count > kColumns) count = kColumns;
+      }
+      f(begin, count);
+      begin += count;
+    }
+  }
+
   template <typename F>
   void feed_dense(const char* x, int64_t n, F& f) const {
     if (direct_) return f(static_cast<const void*>(x), n);

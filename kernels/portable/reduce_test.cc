@@ -196,6 +196,24 @@ TEST(Reduce, ExtremesAndTheirIndicesKeepNaN) {
   }
 }
 
+// Rows are read many at a time. The fear: one takes another's elements or state, above all where blocks end.
+TEST(Reduce, ManyRowsStayApart) {
+  constexpr int32_t kPlanes = 2, kRows = 300, kElements = 20;
+  Values values(kPlanes * kRows * kElements);
+  Values sums(kPlanes * kRows, 0), largest(kPlanes * kRows, -1e9);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<double>(i * 7919 % 1009) - 500;
+    sums[i / kElements] += values[i];
+    largest[i / kElements] = std::max(largest[i / kElements], values[i]);
+  }
+  const Array x = f32({kPlanes, kRows, kElements}, values);
+  const Array out = f32({kPlanes, kRows});
+  ASSERT_EQ(run(sum_IntList_out, {x, Dims{2}, false, nullptr, out}), Error::kOk);
+  EXPECT_EQ(out.values(), sums);
+  ASSERT_EQ(run(amax_out, {x, Dims{-1}, false, out}), Error::kOk);
+  EXPECT_EQ(out.values(), largest);
+}
+
 TEST(Reduce, ColumnsKeepNaN) {
   const Array x = f32({3, 4}, {1, kNaN, 3, 4, 5, 6, kNaN, 2, 0, 9, 9, kNaN});
   const Array out = f32({4});
