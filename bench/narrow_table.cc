@@ -1,7 +1,8 @@
 // Products with weights of 8 and 4 bits beside the speed at which this machine reads memory, and beside berth::linear.
 //
-//     build/release/bench/narrow_table [threads] [seconds a row]
+//     build/release/bench/narrow_table [threads] [seconds a row] [bf16]
 //
+// Weights are packed as the compiler packs them, for --precision bf16 if it says so. Scales are numbers of f16, and stored so.
 // GB/s count the bytes of the weight and its scales. What they are compared with is the best of several loops that read
 // a buffer of as many bytes and do nothing else, in turns with the product; each figure is the best of all turns.
 #include <algorithm>
@@ -14,8 +15,10 @@
 #include <vector>
 
 #include "backends/cpu/thread_pool.h"
+#include "base/half.h"
 #include "bench/reading_loops.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/packing.h"
 #include "kernels/portable/kernel_testing.h"
 
 namespace berth {
@@ -76,6 +79,17 @@ Array floats(std::vector<int32_t> sizes) {
   return array;
 }
 
+// Aligned as constants of a program are.
+Array flat(DType dtype, const std::vector<uint8_t>& bytes) {
+  const Array array(dtype, {static_cast<int32_t>(bytes.size() / element_size(dtype))});
+  auto* const memory = static_cast<uint8_t*>(array.tensor().raw());  // 64 bytes more than it needs
+  array.tensor().set_data(memory + (-reinterpret_cast<uintptr_t>(memory) & 63));
+  if (!bytes.empty()) std::memcpy(array.tensor().raw(), bytes.data(), bytes.size());
+  return array;
+}
+
+bool rounds_input = false;
+
 enum class Zeros { kNone, kWhole, kReal };
 
 struct Product {
@@ -84,19 +98,41 @@ struct Product {
 
   int64_t blocks() const { return (depth + block - 1) / block; }
   int64_t bytes() const { return int64_t{depth} * columns * bits / 8 + blocks() * columns * number_bytes(); }
-  int64_t number_bytes() const { return zeros == Zeros::kReal ? 8 : zeros == Zeros::kWhole ? 5 : 4; }
+  int64_t number_bytes() const { return zeros == Zeros::kReal ? 6 : zeros == Zeros::kWhole ? 3 : 2; }
   std::unique_ptr<Kernel> narrow(ThreadPool* pool) const {
     const Array weight(bits == 8 ? DType::kI8 : DType::kU8, {bits == 8 ? depth : depth / 2, columns});
     for (int64_t i = 0; i < weight.tensor().numel(); ++i) {
       weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 97);
     }
     const Array scales = floats({static_cast<int32_t>(blocks()), columns});
+    for (int64_t i = 0; i < scales.tensor().numel(); ++i) {
+      scales.tensor().data<float>()[i] = Half(scales.tensor().data<float>()[i]);
+    }
     const Array points = zeros == Zeros::kReal ? floats(scales.sizes()) : Array(DType::kI8, scales.sizes(), {});
     if (zeros == Zeros::kWhole) std::memset(points.tensor().raw(), 3, points.tensor().nbytes());
+    cpu::NarrowToPack dense;
+    dense.depth = depth;
+    dense.columns = columns;
+    dense.bits = bits;
+    dense.block = block;
+    dense.rounds_input = rounds_input;
+    dense.weight = weight.tensor().data<uint8_t>();
+    dense.scales = scales.tensor().data<float>();
+    dense.scale_rows = dense.zero_rows = blocks();
+    dense.scale_columns = dense.zero_columns = columns;
+    if (zeros == Zeros::kWhole) dense.zeros = points.tensor().data<int8_t>();
+    if (zeros == Zeros::kReal) dense.real_zeros = points.tensor().data<float>();
+    cpu::PackedNarrow packed;
+    if (!cpu::pack_narrow(dense, &packed)) {
+      std::fprintf(stderr, "a weight cannot be packed\n");
+      std::exit(1);
+    }
+    const Arg packed_points = zeros == Zeros::kNone ? Arg(nullptr) : Arg(flat(points.tensor().dtype(), packed.zeros));
     return std::make_unique<Kernel>(
         "berth::narrow_linear.out",
-        std::vector<Arg>{floats({rows, depth}), weight, scales, zeros == Zeros::kNone ? Arg(nullptr) : Arg(points),
-                         nullptr, nullptr, bits, block, "none", 0.0, 0.0, "", testing::f32({rows, columns})},
+        std::vector<Arg>{floats({rows, depth}), flat(weight.tensor().dtype(), packed.weight),
+                         flat(packed.scale_type, packed.scales), packed_points, nullptr, nullptr, bits, block, "none",
+                         0.0, 0.0, packed.text.c_str(), testing::f32({rows, columns})},
         std::vector<size_t>{1, 2, 3}, pool);
   }
   std::unique_ptr<Kernel> wide(ThreadPool* pool) const {
@@ -176,6 +212,7 @@ void run(int threads, double seconds) {
 }  // namespace berth
 
 int main(int argc, char** argv) {
+  berth::rounds_input = argc > 3 && std::strcmp(argv[3], "bf16") == 0;
   berth::run(argc > 1 ? std::atoi(argv[1]) : 2, argc > 2 ? std::atof(argv[2]) : 2);
   return berth::sink == 42 ? 1 : 0;
 }

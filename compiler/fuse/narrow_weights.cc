@@ -22,7 +22,8 @@ constexpr int64_t kImageChannels = 4;
 // Of the root of the sum of squares, what may be lost: rounding to bf16 alone loses up to a 2^-9 of each number.
 constexpr double kMostLost = 1.0 / 256;
 
-/// Narrow constants by the wide one and their type: of all methods, so that what they share stays shared.
+/// Narrow constants by the wide one and their type, f32 for scales that are rounded: of all methods, so that what they share
+/// stays shared.
 using Narrowed = std::map<std::pair<ir::ConstantId, DType>, ir::ConstantId>;
 
 bool is_wide_product(const Node& node) {
@@ -69,6 +70,7 @@ class Narrower {
     if (node.is(OpId::fused_lstm_out) || node.is(OpId::fused_lstm_cell_out)) return keep(node, PrecisionReason::kLstm);
     if (node.is(OpId::fused_gru_out)) return keep(node, PrecisionReason::kGru);
     if (is_wide_product(node)) return keep(node, PrecisionReason::kNotFused);
+    if (node.is(OpId::fused_narrow_linear_out)) return round_scales(id);
     if (!node.is(OpId::fused_conv_out) && !node.is(OpId::fused_linear_out)) return false;
     // Kernels for tensors of 16 bits take weights in any order.
     const ir::Constant* weight = target_.narrow_tensors
@@ -92,6 +94,47 @@ class Narrower {
   }
 
  private:
+  // They stay f32 here: packing sees that all are numbers of f16 (kernels/cpu/packing_narrow.h).
+  bool round_scales(NodeId id) {
+    namespace at = arg::fused_narrow_linear_out;
+    const Node& node = method_.node(id);
+    const ir::Constant* scales = ir::constant_of(module_, method_, node.args[at::scales]);
+    if (scales == nullptr || scales->type.dtype != DType::kF32) return keep(node, PrecisionReason::kNotConstant);
+    const ir::ConstantId given = method_.value(std::get<ValueId>(node.args[at::scales])).constant;
+    PrecisionReason reason = PrecisionReason::kNarrowed;
+    const ir::ConstantId rounded = rounded_scales(given, *scales, &reason);
+    if (reason != PrecisionReason::kNarrowed) return keep(node, reason);
+    if (rounded == given) return keep(node, PrecisionReason::kAlready);
+    passes::remark(options_, "precision", method_, node, to_string(DType::kF16));
+    const ValueId value = method_.constant_value(module_, rounded);
+    method_.node(id).args[at::scales] = value;
+    return true;
+  }
+
+  // `given` where rounding changes nothing, or is not to be done for the `reason`.
+  ir::ConstantId rounded_scales(ir::ConstantId given, const ir::Constant& scales, PrecisionReason* reason) {
+    const auto made = made_.find({given, DType::kF32});
+    if (made != made_.end()) return made->second;
+    const std::vector<float> numbers = floats_of(scales);
+    scales.blob.release();
+    std::vector<uint8_t> halves;
+    *reason = round_to<Half>(numbers, &halves);
+    if (*reason != PrecisionReason::kNarrowed) return given;
+    bool changed = false;
+    std::vector<uint8_t> bytes(numbers.size() * sizeof(float));
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const float number = Half(numbers[i]);
+      changed = changed || number != numbers[i];
+      std::memcpy(&bytes[i * sizeof number], &number, sizeof number);
+    }
+    ir::ConstantId rounded = given;
+    if (changed) {
+      rounded = module_.add_constant(scales.name + "_rounded", scales.type, ir::Blob::owned(std::move(bytes)));
+    }
+    made_.emplace(std::make_pair(given, DType::kF32), rounded);
+    return rounded;
+  }
+
   bool keep(const Node& node, PrecisionReason reason) const {
     passes::remark(options_, "precision", method_, node, to_string(reason));
     return false;

@@ -3,7 +3,8 @@
 //
 //     berth::conv(%x, %w: f32[64,64,3,3], …)   →   berth::conv(%x, %w_bf16: bf16[64,64,3,3], …)
 //
-// Inputs, results and everything between products stay f32. kernels/portable/fused_narrow.h says what such a product
+// The scales of weights of 8 and 4 bits (berth::narrow_linear) are rounded to numbers of f16, which packing then stores in 16
+// bits. Inputs, results and everything between products stay f32. kernels/portable/fused_narrow.h says what such a product
 // computes; `--why precision` says of each product why its weight is narrow, or why not.
 #pragma once
 
@@ -12,7 +13,7 @@
 namespace berth::fuse {
 
 enum class PrecisionReason : uint8_t {
-  kNarrowed,       // bf16, f16: the weight is that now
+  kNarrowed,       // bf16, f16: the weight is that now, or the scales of one of 8 or 4 bits
   kAlready,        // already: the model has it so
   kNotConstant,    // not-constant: the weight is made while the program runs
   kOverflow,       // overflow: a finite number of the weight would become infinite

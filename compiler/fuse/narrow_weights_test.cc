@@ -2,6 +2,7 @@
 // where one would do, a product that computes something else.
 #include "compiler/fuse/narrow_weights.h"
 
+#include "base/half.h"
 #include "compiler/fuse/fuse_testing.h"
 #ifdef BERTH_HIGHWAY
 #include "kernels/cpu/matrix_products.h"
@@ -139,6 +140,43 @@ TEST(NarrowWeights, EachThatStaysWideSaysWhy) {
   )"),
                        DType::kBF16)
                   .says("no-kernel"));
+}
+
+// A product with a weight of i8 of two columns, a scale each.
+std::string scaled_product(const std::string& scales) {
+  std::string numbers = "-127";
+  for (int i = 1; i < 64; ++i) numbers += ", " + std::to_string(i * 37 % 255 - 127);
+  return filled(R"(
+    const @w: i8[32,2] = dense<[$numbers]>
+    const @s: f32[2] = dense<[$scales]>
+    method forward(%x: f32[3,32]) {
+      %w: i8[32,2] = const @w
+      %s: f32[2] = const @s
+      %c: f32[32,2] = dim_order_ops::_to_dim_order_copy(%w, false, none, f32)
+      %m: f32[32,2] = aten::mul.Tensor(%c, %s)
+      %y: f32[3,2] = aten::mm(%x, %m)
+      return %y
+    })",
+                {{"numbers", numbers}, {"scales", scales}});
+}
+
+TEST(NarrowWeights, ScalesOfNumbersOfFewBitsAreRoundedToF16) {
+  for (const DType type : {DType::kBF16, DType::kF16}) {
+    const Fused one = narrowed(scaled_product("0.1, -0.3"), type, 1e-3);
+    EXPECT_TRUE(one.says("f16")) << one.text;
+    int found = 0;
+    for (const ir::Constant& constant : one.module.constants) {
+      if (constant.name.find("_rounded") == std::string::npos) continue;
+      ++found;
+      EXPECT_EQ(constant.type.dtype, DType::kF32);
+      EXPECT_EQ(floats_of(constant), (std::vector<float>{Half(0.1F), Half(-0.3F)}));
+    }
+    EXPECT_EQ(found, 1);
+    EXPECT_TRUE(narrowed(scaled_product("0.125, -0.0"), type).says("already"));
+    EXPECT_TRUE(narrowed(scaled_product("1.0, 65520.0"), type).says("overflow"));
+    EXPECT_TRUE(narrowed(scaled_product("1e-8, 2e-8"), type).says("inexact"));
+  }
+  EXPECT_TRUE(narrowed(scaled_product("0.1, -0.3"), DType::kF32, 1e-5).why.empty());
 }
 
 // As the target `vulkan` has it: any product of any order takes a narrow weight, and tensors of 16 bits stay what they are.

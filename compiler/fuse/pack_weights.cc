@@ -204,7 +204,7 @@ class Packer {
     NarrowConstants made;
     made.text = packed.text;
     made.weight = packed_constant(name + "_packed", weight->type.dtype, std::move(packed.weight));
-    made.scales = packed_constant(name + "_scales", DType::kF32, std::move(packed.scales));
+    made.scales = packed_constant(name + "_scales", packed.scale_type, std::move(packed.scales));
     if (has_zeros) made.zeros = packed_constant(name + "_zeros", zero_type, std::move(packed.zeros));
     use_narrow(id, narrow_.emplace(key, std::move(made)).first->second);
     return true;

@@ -2,6 +2,7 @@
 // points that stay where they were; one weight packed twice; what cannot be packed that is lost.
 #include "compiler/fuse/pack_weights.h"
 
+#include "base/half.h"
 #include "compiler/fuse/fuse_testing.h"
 #include "kernels/cpu/quantized_packing.h"
 
@@ -82,7 +83,8 @@ TEST(PackWeights, NarrowOnesLieInPanelsWithTheirScalesAndZeroPoints) {
     const std::vector<uint8_t> scales = constant_at(module, *nodes[0], at::scales).blob.to_vector();
     const std::vector<uint8_t> zeros = constant_at(module, *nodes[0], at::zero_points).blob.to_vector();
     ASSERT_EQ(weight.size(), 80U * 16);
-    ASSERT_EQ(scales.size(), 80U * 2 * sizeof(float));
+    EXPECT_EQ(constant_at(module, *nodes[0], at::scales).type.dtype, DType::kF16);
+    ASSERT_EQ(scales.size(), 80U * 2 * sizeof(Half));
     ASSERT_EQ(zeros.size(), 80U * 2);
     EXPECT_EQ(constant_at(module, *nodes[0], at::zero_points).type.dtype, DType::kI8);
     for (int j = 0; j < 80; ++j) {
@@ -93,12 +95,42 @@ TEST(PackWeights, NarrowOnesLieInPanelsWithTheirScalesAndZeroPoints) {
       }
       for (int b = 0; b < 2; ++b) {
         const int place = panel * 64 * 2 + b * width + j % 64;
-        float scale = 0;
+        Half scale;
         std::memcpy(&scale, &scales[place * sizeof scale], sizeof scale);
-        EXPECT_EQ(scale, static_cast<float>((b * 80 + j) * 5 % 17 * 0.25 - 1)) << b << ", " << j;
+        EXPECT_EQ(static_cast<float>(scale), static_cast<float>((b * 80 + j) * 5 % 17 * 0.25 - 1)) << b << ", " << j;
         EXPECT_EQ(static_cast<int8_t>(zeros[place]), -9 + (b * 80 + j) * 37 % 19) << b << ", " << j;
       }
     }
+  }
+}
+
+// The first of 160 scales; the others are numbers of f16. 2^-24 is the smallest of these, 65504 the largest.
+TEST(PackWeights, ScalesThatAreNotAllOfF16StayWhatTheyAre) {
+  namespace at = arg::fused_narrow_linear_out;
+  for (const auto& [first, half] : {std::pair{"5.9604644775390625e-08", true},
+                                    {"-65504.0", true},
+                                    {"-0.0", true},
+                                    {"0.1", false},
+                                    {"2.9802322387695312e-08", false},
+                                    {"65520.0", false},
+                                    {"1.00048828125", false}}) {
+    const ir::Module module = packed(narrow_text("i8", numbers(160, -9, 9), std::string(first) + ", " + reals(159)));
+    const auto nodes = nodes_of(module, ir::OpId::fused_narrow_linear_out);
+    ASSERT_EQ(nodes.size(), 1U);
+    EXPECT_NE(std::get<std::string>(nodes[0]->args[at::packing]), "") << first;
+    const ir::Constant& scales = constant_at(module, *nodes[0], at::scales);
+    EXPECT_EQ(scales.type.dtype, half ? DType::kF16 : DType::kF32) << first;
+    float stored = 0;
+    const std::vector<uint8_t> bytes = scales.blob.to_vector();
+    if (half) {
+      Half narrow;
+      std::memcpy(&narrow, bytes.data(), sizeof narrow);
+      stored = narrow;
+    } else {
+      std::memcpy(&stored, bytes.data(), sizeof stored);
+    }
+    EXPECT_EQ(stored, std::stof(first)) << first;
+    EXPECT_EQ(std::signbit(stored), first[0] == '-') << first;
   }
 }
 

@@ -128,6 +128,9 @@ class SharedTables {
       numbers.depth = layout.blocks;
       numbers.columns = layout.columns;
       add(method, node.args[at::scales], 0, numbers.text());
+      const ir::Constant* scales = ir::constant_of(module_, method, node.args[at::scales]);
+      if (scales != nullptr && scales->type.dtype == DType::kF16)
+        add(method, node.args[at::scales], 16, numbers.text());
       add(method, node.args[at::zero_points], 0, numbers.text());
     }
   }
@@ -137,7 +140,7 @@ class SharedTables {
     std::optional<Reason> reason;
     for (SharedRows rows : weights_) {
       const char* const whole = table.type.dtype == DType::kI8 ? "i8" : "u8";
-      std::vector<const char*> forms = {rows.bits == 0 ? "" : whole};
+      std::vector<const char*> forms = {rows.bits == 0 ? "" : rows.bits == 16 ? "f32" : whole};
       if (rows.bits == 4) forms.push_back("pairs");
       for (const char* form : forms) {
         rows.form = form;

@@ -356,13 +356,13 @@ Expected<Types> infer_fused_narrow_linear(const ShapeQuery& query) {
   if (weight.dtype != (bits == 8 ? DType::kI8 : DType::kU8)) {
     return args.fail(Error::kInvalidType, "expected i8 for 8 bits and u8 for 4, found " + args.text(weight));
   }
-  BERTH_TRY(expect_f32(args, scales));
+  const std::string& packing = text_of(args, at::packing);
+  if (packing.empty() || scales.dtype != DType::kF16) BERTH_TRY(expect_f32(args, scales));
   if (zeros != nullptr && zeros->dtype != DType::kI8 && zeros->dtype != DType::kF32) {
     return args.fail(Error::kInvalidType, "expected zero points of i8 or f32, found " + args.text(*zeros));
   }
   const Dim depth = input.shape.back();
   Dim columns;
-  const std::string& packing = text_of(args, at::packing);
   if (packing.empty()) {
     BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
     const Dim rows = bits == 8 || !depth.is_constant() ? depth : Dim((depth.value + 1) / 2);
@@ -401,9 +401,10 @@ Expected<Types> infer_weight_rows(const ShapeQuery& query) {
   const std::string& packing = text_of(args, at::packing);
   const bool known = bits == 0 ? form.empty() : (bits == 4 || bits == 8) && (form == "i8" || form == "u8");
   const bool pairs = bits == 4 && form == "pairs";
-  if (!known && !pairs) {
-    return args.fail("expected 0 bits, or 4 or 8 and a form of 'i8', 'u8' or 'pairs', found " + std::to_string(bits) +
-                     " and '" + form + "'");
+  const bool halves = bits == 16 && form == "f32" && weight.dtype == DType::kF16;
+  if (!known && !pairs && !halves) {
+    return args.fail("expected 0 bits, 4 or 8 and a form of 'i8', 'u8' or 'pairs', or 16 of f16 and 'f32', found " +
+                     std::to_string(bits) + " and '" + form + "'");
   }
   Shape dense = weight.shape;
   if (!packing.empty()) {
@@ -420,7 +421,8 @@ Expected<Types> infer_weight_rows(const ShapeQuery& query) {
   if (pairs) width = Dim(width.value / 2);
   Shape shape = indices.shape;
   shape.push_back(width);
-  return args.one(bits == 0 ? weight.dtype : form == "i8" ? DType::kI8 : DType::kU8, std::move(shape));
+  const DType numbers = halves ? DType::kF32 : form == "i8" ? DType::kI8 : DType::kU8;
+  return args.one(bits == 0 ? weight.dtype : numbers, std::move(shape));
 }
 
 }  // namespace berth::ir

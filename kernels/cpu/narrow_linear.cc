@@ -45,10 +45,12 @@ bool all_finite(const Tensor& tensor) {
   return std::all_of(x, x + tensor.numel(), [](float y) { return std::isfinite(y); });
 }
 
-// The types that the weight's tensors must have, packed or not.
+// The types that a packed weight's tensors must have.
 bool has_types(const Args& args) {
   const Tensor* zeros = args.zero_points;
-  return args.weight.dtype() == (args.bits == 8 ? DType::kI8 : DType::kU8) && args.scales.dtype() == DType::kF32 &&
+  const DType scales = args.scales.dtype();
+  return args.weight.dtype() == (args.bits == 8 ? DType::kI8 : DType::kU8) &&
+         (scales == DType::kF32 || scales == DType::kF16) &&
          (zeros == nullptr || zeros->dtype() == DType::kI8 || zeros->dtype() == DType::kF32);
 }
 
@@ -66,12 +68,16 @@ Error use_packed(PrepareContext& context, const Args& args, State& state) {
     return context.fail(Error::kInvalidProgram, "a packed weight must be a constant");
   }
   p.weight = args.weight.data<uint8_t>();
-  p.scales = args.scales.data<float>();
+  if (args.scales.dtype() == DType::kF16) {
+    p.numbers.half_scales = args.scales.data<Half>();
+  } else {
+    p.numbers.scales = args.scales.data<float>();
+  }
   if (zeros == nullptr) return Error::kOk;
   if (zeros->dtype() == DType::kI8) {
-    p.zeros = zeros->data<int8_t>();
+    p.numbers.zeros = zeros->data<int8_t>();
   } else {
-    p.real_zeros = zeros->data<float>();
+    p.numbers.real_zeros = zeros->data<float>();
   }
   return Error::kOk;
 }
@@ -102,10 +108,10 @@ Error pack(PrepareContext& context, const Args& args, std::unique_ptr<State> sta
   pack_narrow_weight(p.layout, dense, weight);
   pack_narrow_scales(p.layout, dense, state->numbers.as<float>());
   p.weight = weight;
-  p.scales = state->numbers.as<float>();
+  p.numbers.scales = state->numbers.as<float>();
   if (zeros != nullptr) {
     pack_narrow_zeros(p.layout, dense, state->numbers.as<float>() + numbers);
-    p.real_zeros = state->numbers.as<float>() + numbers;
+    p.numbers.real_zeros = state->numbers.as<float>() + numbers;
   }
   *out = state.release();
   return Error::kOk;

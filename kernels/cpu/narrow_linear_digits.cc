@@ -120,14 +120,8 @@ void multiply_digits(const NarrowPacked& packed, int64_t panel, const NarrowDigi
   for (int64_t k = 0; k < layout.depth;) {
     const int64_t block = k / layout.block;
     const int64_t last = blocks == 1 ? digit_chunk_end(layout, k) : std::min(layout.depth, k + blocks * layout.block);
-    const int64_t at = packed.panel_numbers(panel) + block * width;
     const DigitTurn turn = {packed.panel_weight(panel) + k / layout.group() * width * 4,
-                            packed.scales + at,
-                            packed.zeros == nullptr ? nullptr : packed.zeros + at,
-                            packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at,
-                            width,
-                            last - k,
-                            layout.block};
+                            packed.block_numbers(panel, block), width, last - k, layout.block};
     const int64_t chunk = block * digits.chunks_of_block() + (k - block * layout.block) / NarrowDigits::kChunk;
     const DigitRows rows = {digits.digits(begin) + NarrowDigits::kDigits * k, digits.row_bytes(),
                             digits.chunks(begin) + chunk, digits.row_chunks()};

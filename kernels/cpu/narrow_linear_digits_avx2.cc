@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/cpu/narrow_linear_digits_run.h"
+#include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
@@ -105,12 +106,6 @@ BERTH_AVX2_INLINE void add_short(const uint8_t* weight, int64_t row_bytes, const
   }
 }
 
-BERTH_AVX2_INLINE __m256 zeros_at(const DigitTurn& turn, int64_t column) {
-  if (turn.real_zeros != nullptr) return _mm256_loadu_ps(turn.real_zeros + column);
-  const auto* bytes = reinterpret_cast<const __m128i*>(turn.zeros + column);
-  return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(bytes)));
-}
-
 // One chunk, kColumns columns.
 BERTH_AVX2_INLINE void add_columns(const DigitTurn& turn, const DigitRows& row, int64_t column, float* out) {
   const NarrowDigits::Chunk& chunk = *row.chunk;
@@ -123,15 +118,15 @@ BERTH_AVX2_INLINE void add_columns(const DigitTurn& turn, const DigitRows& row, 
               std::min(kShort, turn.rows - k), sum);
   }
   const __m256 base = _mm256_set1_ps(256);
-  const bool has_zeros = turn.zeros != nullptr || turn.real_zeros != nullptr;
+  const bool has_zeros = turn.numbers.has_zeros();
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = column + v * kLanes;
     const __m256i most = _mm256_add_epi32(_mm256_slli_epi32(sum[2][v], 8), sum[1][v]);
     __m256 all = _mm256_fmadd_ps(_mm256_cvtepi32_ps(most), base, _mm256_cvtepi32_ps(sum[0][v]));
-    if (has_zeros) all = _mm256_fnmadd_ps(zeros_at(turn, at), _mm256_set1_ps(chunk.total), all);
+    if (has_zeros) all = _mm256_fnmadd_ps(zeros_of_8(turn.numbers, at), _mm256_set1_ps(chunk.total), all);
     all = _mm256_mul_ps(all, _mm256_set1_ps(chunk.step));
-    _mm256_storeu_ps(out + at, _mm256_fmadd_ps(all, _mm256_loadu_ps(turn.scales + at), _mm256_loadu_ps(out + at)));
+    _mm256_storeu_ps(out + at, _mm256_fmadd_ps(all, scales_of_8(turn.numbers, at), _mm256_loadu_ps(out + at)));
   }
 }
 
@@ -141,9 +136,7 @@ BERTH_AVX2 void add_row(const DigitTurn& whole, DigitRows row, float* out) {
     turn.rows = std::min(left, whole.block);
     for (int64_t column = 0; column < turn.width; column += kColumns) add_columns(turn, row, column, out);
     turn.weight += whole.block / kGroup * turn.width * 4;
-    turn.scales += turn.width;
-    if (turn.zeros != nullptr) turn.zeros += turn.width;
-    if (turn.real_zeros != nullptr) turn.real_zeros += turn.width;
+    turn.numbers.advance(turn.width);
     row.digits += kDigits * whole.block;
     ++row.chunk;
   }

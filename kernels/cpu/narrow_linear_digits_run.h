@@ -20,9 +20,7 @@ NarrowDigits::Chunk chunk_of(const int32_t (&sums)[NarrowDigits::kDigits], int c
 /// Some blocks of a panel, or a chunk of one: as much as stays in a first-level cache while rows have their turns.
 struct DigitTurn {
   const uint8_t* weight;
-  const float* scales;
-  const int8_t* zeros;  // or null, as real_zeros
-  const float* real_zeros;
+  NarrowNumbers numbers;
   int64_t width;        // of the panel
   int64_t rows, block;  // of the weight
 };
@@ -52,7 +50,7 @@ struct DigitFunctions {
 /// For weights of 8 or 4 bits; of two digits, the first one must be 0. REQUIRES: the processor is an x86 with AVX-512
 /// VNNI.
 DigitFunctions vnni_digit_functions(int64_t bits, int64_t digits);
-/// For weights of 4 bits. REQUIRES: the processor is an x86 with AVX2 and FMA.
+/// For weights of 4 bits. REQUIRES: the processor is an x86 with AVX2, FMA and F16C.
 DigitFunctions avx2_digit_functions();
 
 }  // namespace berth::cpu

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_digits_run.h"
+#include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
@@ -100,12 +101,6 @@ BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t
   }
 }
 
-BERTH_VNNI_INLINE __m512 zeros_at(const DigitTurn& turn, int64_t column) {
-  if (turn.real_zeros != nullptr) return _mm512_loadu_ps(turn.real_zeros + column);
-  const auto* bytes = reinterpret_cast<const __m128i*>(turn.zeros + column);
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
-}
-
 // One chunk, and columns from `column` on, as many as kVectors registers hold.
 template <int64_t kBits, int kFirst, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows, int64_t column, float* out) {
@@ -125,14 +120,13 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   for (int64_t k = 0; k < turn.rows; k += kGroup, weight += turn.width * 4, x += kDigits * kGroup) {
     add_group<kBits, kFirst, kRows, kVectors>(weight, x, rows.row_bytes, sum);
   }
-  const bool has_zeros = turn.zeros != nullptr || turn.real_zeros != nullptr;
+  const bool has_zeros = turn.numbers.has_zeros();
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = column + v * kLanes;
-    const float* const scales = turn.scales + at;
-    _mm_prefetch(reinterpret_cast<const char*>(scales) + kDigitsAhead, _MM_HINT_T0);
-    const __m512 scale = _mm512_loadu_ps(scales);
-    const __m512 zeros = has_zeros ? zeros_at(turn, at) : _mm512_setzero_ps();
+    _mm_prefetch(scales_ahead(turn.numbers, at, kDigitsAhead), _MM_HINT_T0);
+    const __m512 scale = scales_of_16(turn.numbers, at);
+    const __m512 zeros = has_zeros ? zeros_of_16(turn.numbers, at) : _mm512_setzero_ps();
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const NarrowDigits::Chunk& chunk = rows.chunk[i * rows.row_chunks];
@@ -161,9 +155,7 @@ BERTH_VNNI [[gnu::noinline]] void add_rows(const DigitTurn& whole, DigitRows row
     }
     for (; column < turn.width; column += kLanes) add_columns<kBits, kFirst, kRows, 1>(turn, rows, column, out);
     turn.weight += whole.block / kGroup * turn.width * 4;
-    turn.scales += turn.width;
-    if (turn.zeros != nullptr) turn.zeros += turn.width;
-    if (turn.real_zeros != nullptr) turn.real_zeros += turn.width;
+    turn.numbers.advance(turn.width);
     rows.digits += kDigits * whole.block;
     ++rows.chunk;
   }

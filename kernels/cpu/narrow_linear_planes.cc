@@ -127,14 +127,8 @@ void multiply_planes(const NarrowPacked& packed, int64_t panel, const NarrowPlan
   for (int64_t k = 0; k < layout.depth; ++rows.chunk) {
     const int64_t last = digit_chunk_end(layout, k);
     functions.widen(packed.panel_weight(panel) + k / layout.group() * width * 4, width, last - k, scratch.wide);
-    const int64_t at = packed.panel_numbers(panel) + k / layout.block * width;
     const int64_t registers = ceil_div(last - k, kPlaneDepth);
-    const PlaneTurn turn = {scratch.wide,
-                            packed.scales + at,
-                            packed.zeros == nullptr ? nullptr : packed.zeros + at,
-                            packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at,
-                            width,
-                            registers};
+    const PlaneTurn turn = {scratch.wide, packed.block_numbers(panel, k / layout.block), width, registers};
     functions.add(turn, rows, end - begin, scratch.sum);
     rows.planes += registers * kPlaneDepth;
     k = last;

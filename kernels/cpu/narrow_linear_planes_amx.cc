@@ -5,6 +5,7 @@
 #include "base/math.h"
 #include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_planes_run.h"
+#include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
@@ -77,19 +78,13 @@ void multiply(const PlaneTurn& turn, const PlaneRows& rows, int64_t tile, int32_
   for_each_constant<kTiles * kUsed>([&](auto i) { store_register<i()>(sums + i() * kSums); });
 }
 
-BERTH_VNNI_INLINE __m512 zeros_at(const PlaneTurn& turn, int64_t column) {
-  if (turn.real_zeros != nullptr) return _mm512_loadu_ps(turn.real_zeros + column);
-  const auto* bytes = reinterpret_cast<const __m128i*>(turn.zeros + column);
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
-}
-
 // Adds what the sums of `count` rows stand for to their sixteen columns from `column` on.
 template <int kUsed, bool kZeros>
 BERTH_VNNI void add_tile(const PlaneTurn& turn, const PlaneRows& rows, int64_t column, int64_t count,
                          const int32_t* sums, float* out) {
   constexpr int kFirst = kDigits - kUsed;
-  const __m512 scale = _mm512_loadu_ps(turn.scales + column);
-  const __m512 zeros = kZeros ? zeros_at(turn, column) : _mm512_setzero_ps();
+  const __m512 scale = scales_of_16(turn.numbers, column);
+  const __m512 zeros = kZeros ? zeros_of_16(turn.numbers, column) : _mm512_setzero_ps();
   for (int64_t i = 0; i < count; ++i) {
     const NarrowDigits::Chunk& chunk = rows.chunk[i * rows.row_chunks];
     __m512i digit[kDigits];
@@ -127,8 +122,8 @@ void add_rows(const PlaneTurn& turn, PlaneRows rows, int64_t count, float* out) 
 
 template <int kUsed>
 void add(const PlaneTurn& turn, PlaneRows rows, int64_t count, float* out) {
-  turn.zeros != nullptr || turn.real_zeros != nullptr ? add_rows<kUsed, true>(turn, rows, count, out)
-                                                      : add_rows<kUsed, false>(turn, rows, count, out);
+  turn.numbers.has_zeros() ? add_rows<kUsed, true>(turn, rows, count, out)
+                           : add_rows<kUsed, false>(turn, rows, count, out);
 }
 
 // See narrow_linear_digits_vnni.cc.

@@ -12,9 +12,7 @@ constexpr int64_t kPlaneDepth = 64;
 /// A chunk of a panel, and what its columns have.
 struct PlaneTurn {
   const uint8_t* weight;  // for each 64 rows of the weight, a register of each 16 columns
-  const float* scales;
-  const int8_t* zeros;  // or null, as real_zeros
-  const float* real_zeros;
+  NarrowNumbers numbers;
   int64_t width;      // of the panel
   int64_t registers;  // of the depth
 };

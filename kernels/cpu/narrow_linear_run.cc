@@ -53,14 +53,21 @@ HWY_INLINE FloatVector number_of(hn::Vec<IntTag> group) {
 struct Block {
   const uint8_t* weight;
   int64_t width;  // of the panel
-  const float* scales;
-  const int8_t* zeros;
-  const float* real_zeros;
+  NarrowNumbers numbers;
 };
 
 HWY_INLINE FloatVector zeros_of(const Block& block, int64_t column) {
-  if (block.zeros != nullptr) return load_bytes(reinterpret_cast<const uint8_t*>(block.zeros) + column);
-  return hn::LoadU(FloatTag(), block.real_zeros + column);
+  const NarrowNumbers& n = block.numbers;
+  if (n.zeros != nullptr) return load_bytes(reinterpret_cast<const uint8_t*>(n.zeros) + column);
+  return hn::LoadU(FloatTag(), n.real_zeros + column);
+}
+
+HWY_INLINE FloatVector scales_of(const Block& block, int64_t column) {
+  const FloatTag d;
+  const NarrowNumbers& n = block.numbers;
+  if (n.scales != nullptr) return hn::LoadU(d, n.scales + column);
+  const hn::Rebind<hwy::float16_t, FloatTag> d16;
+  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(n.half_scales) + column));
 }
 
 template <int kRows, int kVectors>
@@ -143,7 +150,7 @@ HWY_NOINLINE void add_columns(const Block& block, const Step& s) {
   }
   BERTH_UNROLL_FULL
   for (int v = 0; v < kVectors; ++v) {
-    const FloatVector scale = hn::LoadU(d, block.scales + s.column + v * kLanes);
+    const FloatVector scale = scales_of(block, s.column + v * kLanes);
     BERTH_UNROLL_FULL
     for (int i = 0; i < kRows; ++i) {
       const FloatVector all = kTwo ? hn::Add(even[i][v], other[i][v]) : even[i][v];
@@ -179,16 +186,13 @@ HWY_INLINE void add_step(const Block& block, const Step& step, int64_t rows) {
 }
 
 Block block_of(const NarrowPacked& packed, int64_t panel, int64_t index) {
-  const int64_t width = packed.layout.width(panel);
-  const int64_t at = packed.panel_numbers(panel) + index * width;
-  return {packed.panel_weight(panel), width, packed.scales + at, packed.zeros == nullptr ? nullptr : packed.zeros + at,
-          packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at};
+  return {packed.panel_weight(panel), packed.layout.width(panel), packed.block_numbers(panel, index)};
 }
 
 void multiply(const NarrowPacked& packed, int64_t panel, const float* input, int64_t rows, float* sum) {
   const NarrowLayout& l = packed.layout;
   std::fill_n(sum, rows * kNarrowPanel, 0.0f);
-  const bool zeros = packed.zeros != nullptr || packed.real_zeros != nullptr;
+  const bool zeros = packed.numbers.has_zeros();
   for (int64_t b = 0; b < l.blocks; ++b) {
     const Block block = block_of(packed, panel, b);
     const int64_t end = std::min(l.depth, (b + 1) * l.block);
@@ -221,9 +225,8 @@ HWY_INLINE void widen_number(const Widening& w, int64_t k, hn::Vec<IntTag> group
 template <int64_t kBits>
 HWY_INLINE void widen_column(const Block& block, int64_t column, const Widening& w) {
   const FloatTag d;
-  const FloatVector scale = hn::LoadU(d, block.scales + column);
-  const bool zeros = block.zeros != nullptr || block.real_zeros != nullptr;
-  const FloatVector zero = zeros ? zeros_of(block, column) : hn::Zero(d);
+  const FloatVector scale = scales_of(block, column);
+  const FloatVector zero = block.numbers.has_zeros() ? zeros_of(block, column) : hn::Zero(d);
   constexpr int64_t kGroup = 32 / kBits;
   for (int64_t k = w.begin; k < w.end; k += kGroup) {
     const auto* at = reinterpret_cast<const int32_t*>(block.weight) + k / kGroup * block.width + column;

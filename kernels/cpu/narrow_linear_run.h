@@ -5,16 +5,38 @@
 
 namespace berth::cpu {
 
-/// A packed weight (packing_narrow.h). Zero points are of one of the two types, or there are none.
-struct NarrowPacked {
-  NarrowLayout layout;
-  const uint8_t* weight = nullptr;
+/// Scales and zero points, each of one of two types; the other is null. Both are where there are no zero points.
+struct NarrowNumbers {
   const float* scales = nullptr;
+  const Half* half_scales = nullptr;
   const int8_t* zeros = nullptr;
   const float* real_zeros = nullptr;
 
+  bool has_zeros() const { return zeros != nullptr || real_zeros != nullptr; }
+  void advance(int64_t count) {
+    if (scales != nullptr) scales += count;
+    if (half_scales != nullptr) half_scales += count;
+    if (zeros != nullptr) zeros += count;
+    if (real_zeros != nullptr) real_zeros += count;
+  }
+  NarrowNumbers from(int64_t count) const {
+    NarrowNumbers rest = *this;
+    rest.advance(count);
+    return rest;
+  }
+};
+
+/// A packed weight (packing_narrow.h).
+struct NarrowPacked {
+  NarrowLayout layout;
+  const uint8_t* weight = nullptr;
+  NarrowNumbers numbers;
+
   const uint8_t* panel_weight(int64_t panel) const { return weight + panel * kNarrowPanel * layout.column_bytes(); }
-  int64_t panel_numbers(int64_t panel) const { return panel * kNarrowPanel * layout.blocks; }
+  /// Those of one block of a panel, a number for each column.
+  NarrowNumbers block_numbers(int64_t panel, int64_t block) const {
+    return numbers.from(panel * kNarrowPanel * layout.blocks + block * layout.width(panel));
+  }
 };
 
 /// The most rows that are multiplied without widening the weight in memory.

@@ -7,6 +7,7 @@
 
 #include <map>
 
+#include "base/half.h"
 #include "base/seeds_testing.h"
 #include "format/activation_names.h"
 #include "kernels/cpu/guarded_testing.h"
@@ -41,6 +42,7 @@ class Cases {
     weight_ = memory_(bytes(bits_ == 8 ? DType::kI8 : DType::kU8, bits_ == 8 ? depth_ : (depth_ + 1) / 2, columns_, 8));
     scales_ =
         memory_(random_array(random_, {size(one_of(1, blocks)), size(one_of(1, columns_))}, {}, whole(0, 9) == 0));
+    if (whole(0, 1) == 0) round_to_halves(scales_);
     zero_kind_ = whole(0, 2);
     const int64_t zero_rows = one_of(1, blocks), zero_columns = one_of(1, columns_);
     if (zero_kind_ == 1) zeros_ = memory_(bytes(DType::kI8, zero_rows, zero_columns, bits_));
@@ -60,6 +62,10 @@ class Cases {
   int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
   int64_t one_of(int64_t a, int64_t b) { return whole(0, 1) == 0 ? a : b; }
   static int32_t size(int64_t n) { return static_cast<int32_t>(n); }
+  static void round_to_halves(const Array& array) {
+    float* const x = array.tensor().data<float>();
+    for (int64_t i = 0; i < array.tensor().numel(); ++i) x[i] = Half(x[i]);
+  }
   Array bytes(DType dtype, int64_t rows, int64_t columns, int64_t bits) {
     const Array array(dtype, {size(rows), size(columns)});
     for (int64_t i = 0; i < rows * columns; ++i) {
@@ -119,7 +125,7 @@ class Cases {
     PackedNarrow packed;
     const bool is_packed = pack(&packed);
     const Array weight = is_packed ? flat(weight_.tensor().dtype(), packed.weight) : weight_;
-    const Array scales = is_packed ? flat(DType::kF32, packed.scales) : scales_;
+    const Array scales = is_packed ? flat(packed.scale_type, packed.scales) : scales_;
     const Array zeros = is_packed && zero_kind_ != 0 ? flat(zeros_.tensor().dtype(), packed.zeros) : zeros_;
     std::map<std::string, std::vector<uint8_t>> alone;
     for (const int threads : {1, 2, 3, 4}) {
@@ -256,6 +262,62 @@ TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
   }
 }
 
+// Kernels widen scales of f16: what comes out has the bits that the same scales of f32 give. Any number of f16 is a scale,
+// denormal ones and both zeros too; rows of the input for each kernel, some of which cannot be made of digits.
+TEST(NarrowLinearKernel, ScalesOfF16GiveTheBitsOfTheSameInF32) {
+  testing::for_each_seed(40, [](unsigned seed) {
+    std::mt19937 random(seed);
+    const auto whole = [&](int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); };
+    GuardedMemory memory(random);
+    const int32_t bits = seed % 2 == 0 ? 8 : 4, columns = whole(1, 150), depth = 8 * whole(1, 90) - whole(0, 1);
+    const int32_t rows = whole(0, 1) == 0 ? whole(1, 5) : whole(6, 60);
+    const int32_t block = whole(0, 2) == 0 ? depth : 8 * whole(1, 40);
+    const NarrowLayout layout = {depth, columns, block, (depth - 1) / block + 1, bits, whole(2, 3)};
+    const Array input = memory(random_array(random, {rows, depth}, {}, whole(0, 3) == 0));
+    const Array weight =
+        memory(Array(bits == 8 ? DType::kI8 : DType::kU8, {static_cast<int32_t>(layout.weight_bytes())}));
+    for (size_t i = 0; i < weight.tensor().nbytes(); ++i)
+      weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(random());
+    const auto numbers = static_cast<int32_t>(layout.numbers());
+    const Array halves = memory(Array(DType::kF16, {numbers})), wide = memory(Array(DType::kF32, {numbers}));
+    for (int32_t i = 0; i < numbers; ++i) {
+      Half& half = halves.tensor().data<Half>()[i];
+      half.bits = static_cast<uint16_t>(random());
+      if (i % 5 == 0) half.bits &= 0x83FF;                      // denormal
+      if ((half.bits & 0x7C00) == 0x7C00) half.bits ^= 0x4000;  // not a finite number
+      wide.tensor().data<float>()[i] = half;
+    }
+    const int zero_kind = whole(0, 2);
+    const Array zeros = memory(zero_kind == 1 ? Array(DType::kI8, {numbers}) : random_array(random, {numbers}));
+    const std::string text = layout.text();
+    for_each_simd_target([&](const char* target) {
+      std::vector<uint8_t> found[2];
+      for (const bool half : {false, true}) {
+        const Array out = memory(Array(DType::kF32, {rows, columns}));
+        const std::vector<Arg> args = {input,
+                                       weight,
+                                       half ? halves : wide,
+                                       zero_kind == 0 ? Arg(nullptr) : Arg(zeros),
+                                       nullptr,
+                                       nullptr,
+                                       bits,
+                                       block,
+                                       "none",
+                                       0.0,
+                                       0.0,
+                                       text.c_str(),
+                                       out};
+        const auto outcome = call_guarded(kName, args, {1, 2, 3}, 2, memory);
+        ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+        const auto* bytes = static_cast<const uint8_t*>(out.tensor().raw());
+        found[half].assign(bytes, bytes + out.tensor().nbytes());
+      }
+      EXPECT_TRUE(found[0] == found[1]) << target << ": " << rows << " x " << depth << " x " << columns << ", " << bits
+                                        << " bits, blocks of " << block << ", zeros " << zero_kind;
+    });
+  });
+}
+
 // A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first, or as matrices.
 // Odd depths, blocks longer than what is widened at a time, panels of fewer columns, rows that do not fill a tile.
 TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
@@ -344,6 +406,9 @@ TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
   EXPECT_EQ(call(weight, scales, "panels 64 [8,16] digits 2"), Error::kOk);
   EXPECT_EQ(call(weight, few, "panels 64 [8,16]"), Error::kInvalidProgram);
   EXPECT_EQ(call(scales, scales, "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(call(weight, Array(DType::kF16, {16}), "panels 64 [8,16]"), Error::kOk);
+  EXPECT_EQ(call(weight, Array(DType::kF16, {32}), "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(call(weight, Array(DType::kBF16, {16}), "panels 64 [8,16]"), Error::kInvalidProgram);
   EXPECT_EQ(call(weight, scales, "panels 64 [8,16]", {1}), Error::kInvalidProgram);
   for (const char* text :
        {"panels 64 [8,17]", "panels 64 [16,8]", "panels 32 [8,16]", "panels 64 [8,16", "panels 64 [8]",

@@ -105,14 +105,7 @@ void multiply_words(const NarrowPacked& packed, int64_t panel, const NarrowWords
     const int64_t block_end = std::min(layout.depth, (block + 1) * layout.block);
     const int64_t last = step > kTurn ? std::min(block_end, k + kTurn) : std::min(layout.depth, k + step);
     functions.widen(packed.panel_weight(panel) + k / layout.group() * width * 4, width, last - k, scratch.wide);
-    const int64_t at = packed.panel_numbers(panel) + block * width;
-    const WordTurn turn = {scratch.wide,
-                           packed.scales + at,
-                           packed.zeros == nullptr ? nullptr : packed.zeros + at,
-                           packed.real_zeros == nullptr ? nullptr : packed.real_zeros + at,
-                           width,
-                           last - k,
-                           layout.block};
+    const WordTurn turn = {scratch.wide, packed.block_numbers(panel, block), width, last - k, layout.block};
     const int64_t chunk = block * words.chunks_of_block() + (k - block * layout.block) / NarrowDigits::kChunk;
     const WordRows rows = {words.words(begin) + k, words.row_words(), words.chunks(begin) + chunk, words.row_chunks()};
     functions.add(turn, rows, end - begin, scratch.sum);

@@ -13,9 +13,7 @@ constexpr int64_t kWordRows = 6;
 /// Some blocks of a panel, or some chunks of one, widened.
 struct WordTurn {
   const int16_t* weight;  // for each two rows of the weight, pairs of columns
-  const float* scales;
-  const int8_t* zeros;  // or null, as real_zeros
-  const float* real_zeros;
+  NarrowNumbers numbers;
   int64_t width;        // of the panel
   int64_t rows, block;  // of the weight
 };

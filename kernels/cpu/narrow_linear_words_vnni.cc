@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/narrow_linear_words_run.h"
+#include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
 #ifdef __x86_64__
@@ -62,26 +63,13 @@ BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i words, __m512i s
   return sum;
 }
 
-BERTH_VNNI_INLINE __m512 zeros_at(const int8_t* zeros, const float* real_zeros, int64_t column) {
-  if (real_zeros != nullptr) return _mm512_loadu_ps(real_zeros + column);
-  const auto* bytes = reinterpret_cast<const __m128i*>(zeros + column);
-  return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(bytes)));
-}
-
-// What the numbers of one block are for the columns that have their turn; null where there are none.
-struct Numbers {
-  const float* scales;
-  const int8_t* zeros;
-  const float* real_zeros;
-};
-
 template <int kRows, int kVectors>
 using Totals = __m512[kRows][kVectors];
 
-// A chunk: `length` elements of each row, and what they are multiplied with. Sums of whole numbers and totals are all
+// A chunk: `length` elements of each row, and what they are multiplied with, `numbers` from the columns' first on. Sums of whole numbers and totals are all
 // registers that there are.
 template <bool kZeros, int kRows, int kVectors>
-BERTH_VNNI_INLINE void add_chunk(const int16_t* weight, int64_t width, int64_t length, const Numbers& numbers,
+BERTH_VNNI_INLINE void add_chunk(const int16_t* weight, int64_t width, int64_t length, const NarrowNumbers& numbers,
                                  const WordRows& rows, Totals<kRows, kVectors>& total) {
   __m512i sum[kRows][kVectors];
   BERTH_UNROLL
@@ -105,8 +93,8 @@ BERTH_VNNI_INLINE void add_chunk(const int16_t* weight, int64_t width, int64_t l
   }
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    const __m512 scale = _mm512_loadu_ps(numbers.scales + v * kLanes);
-    const __m512 zero = kZeros ? zeros_at(numbers.zeros, numbers.real_zeros, v * kLanes) : _mm512_setzero_ps();
+    const __m512 scale = scales_of_16(numbers, v * kLanes);
+    const __m512 zero = kZeros ? zeros_of_16(numbers, v * kLanes) : _mm512_setzero_ps();
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const NarrowWords::Chunk& chunk = rows.chunk[i * rows.row_chunks];
@@ -126,8 +114,7 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const WordTurn& turn, int64_t colu
     BERTH_UNROLL
     for (int v = 0; v < kVectors; ++v) total[i][v] = _mm512_loadu_ps(out + i * kNarrowPanel + column + v * kLanes);
   }
-  Numbers numbers = {turn.scales + column, turn.zeros == nullptr ? nullptr : turn.zeros + column,
-                     turn.real_zeros == nullptr ? nullptr : turn.real_zeros + column};
+  NarrowNumbers numbers = turn.numbers.from(column);
   const int16_t* weight = turn.weight + 2 * column;
   int64_t block_left = std::min(turn.block, turn.rows);
   for (int64_t left = turn.rows; left > 0;) {
@@ -140,9 +127,7 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const WordTurn& turn, int64_t colu
     block_left -= length;
     if (block_left > 0) continue;
     block_left = std::min(turn.block, left);
-    numbers.scales += turn.width;
-    if (turn.zeros != nullptr) numbers.zeros += turn.width;
-    if (turn.real_zeros != nullptr) numbers.real_zeros += turn.width;
+    numbers.advance(turn.width);
   }
   BERTH_UNROLL
   for (int i = 0; i < kRows; ++i) {
@@ -175,8 +160,7 @@ void add_all_rows(const WordTurn& turn, WordRows rows, int64_t count, float* out
 }
 
 void add(const WordTurn& turn, WordRows rows, int64_t count, float* out) {
-  turn.zeros != nullptr || turn.real_zeros != nullptr ? add_all_rows<true>(turn, rows, count, out)
-                                                      : add_all_rows<false>(turn, rows, count, out);
+  turn.numbers.has_zeros() ? add_all_rows<true>(turn, rows, count, out) : add_all_rows<false>(turn, rows, count, out);
 }
 
 }  // namespace

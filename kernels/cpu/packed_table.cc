@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/half.h"
 #include "kernels/cpu/packing_offset.h"
 
 namespace berth::cpu {
@@ -19,10 +20,10 @@ void copy_places(const void* weight, int64_t first, const std::vector<int64_t>& 
   for (size_t k = 0; k < places.size(); ++k) row[k] = from[places[k]];
 }
 
-template <typename T>
+template <typename T, typename To = T>
 void copy_steps(const void* weight, int64_t first, int64_t step, int64_t count, void* to) {
   const T* const from = static_cast<const T*>(weight) + first;
-  T* const row = static_cast<T*>(to);
+  To* const row = static_cast<To*>(to);
   for (int64_t k = 0; k < count; ++k) row[k] = from[k * step];
 }
 
@@ -62,6 +63,10 @@ void copy_pairs(const uint8_t* from, int64_t step, int64_t count, uint8_t* to) {
 }  // namespace
 
 bool PackedTable::read(StringRef packing, int64_t bits, StringRef form, DType dtype, int64_t elements) {
+  if (bits == 16) {
+    dtype_ = DType::kF32;
+    return is(form, "f32") && dtype == DType::kF16 && read_panels(packing, bits, elements);
+  }
   const bool numbers = bits == 8 || bits == 4;
   pairs_ = bits == 4 && is(form, "pairs");
   if (numbers ? !pairs_ && !is(form, "i8") && !is(form, "u8") : bits != 0 || form.size != 0) return false;
@@ -75,12 +80,13 @@ bool PackedTable::read(StringRef packing, int64_t bits, StringRef form, DType dt
 bool PackedTable::read_panels(StringRef packing, int64_t bits, int64_t elements) {
   // Scales and zero points have a place each, as numbers of 8 bits have a byte; only the sizes are asked for, whatever the
   // blocks of a product are.
-  if (!read_narrow_packing(packing, bits == 0 ? 8 : bits, INT32_MAX, &narrow_)) return false;
-  kind_ = bits == 0 ? Kind::kPanels : bits == 8 ? Kind::kBytes : Kind::kNibbles;
+  const bool places = bits == 0 || bits == 16;
+  if (!read_narrow_packing(packing, places ? 8 : bits, INT32_MAX, &narrow_)) return false;
+  kind_ = bits == 0 ? Kind::kPanels : bits == 16 ? Kind::kHalves : bits == 8 ? Kind::kBytes : Kind::kNibbles;
   rows_ = narrow_.columns;
   width_ = pairs_ ? narrow_.depth / 2 : narrow_.depth;
   if (pairs_ && narrow_.depth % 2 != 0) return false;
-  return elements == (bits == 0 ? narrow_.padded_columns() * narrow_.depth : narrow_.weight_bytes());
+  return elements == (places ? narrow_.padded_columns() * narrow_.depth : narrow_.weight_bytes());
 }
 
 bool PackedTable::read_layout(StringRef packing, int64_t elements) {
@@ -126,8 +132,9 @@ void PackedTable::copy_row(const void* weight, int64_t row, void* to) const {
   const int64_t panel = row / kNarrowPanel;
   const int64_t column = row % kNarrowPanel;
   const int64_t step = narrow_.width(panel);
-  if (kind_ == Kind::kPanels) {
+  if (kind_ == Kind::kPanels || kind_ == Kind::kHalves) {
     const int64_t first = panel * kNarrowPanel * narrow_.depth + column;
+    if (kind_ == Kind::kHalves) return copy_steps<Half, float>(weight, first, step, width_, to);
     with_word(element_size(dtype_), [&](auto word) { copy_steps<decltype(word)>(weight, first, step, width_, to); });
     return;
   }

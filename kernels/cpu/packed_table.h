@@ -30,7 +30,7 @@ class PackedTable {
   void copy_row(const void* weight, int64_t row, void* to) const;
 
  private:
-  enum class Kind : uint8_t { kPlaces, kPanels, kBytes, kNibbles };
+  enum class Kind : uint8_t { kPlaces, kPanels, kHalves, kBytes, kNibbles };
 
   bool read_layout(StringRef packing, int64_t elements);
   bool read_panels(StringRef packing, int64_t bits, int64_t elements);

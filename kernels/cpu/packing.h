@@ -54,9 +54,10 @@ struct NarrowToPack {
 
 struct PackedNarrow {
   std::vector<uint8_t> weight;
-  std::vector<uint8_t> scales;  // of f32
-  std::vector<uint8_t> zeros;   // of the type of the given ones
-  std::string text;             // the argument `packing`
+  std::vector<uint8_t> scales;
+  DType scale_type = DType::kF32;  // f16 where each of the given ones is a number of f16
+  std::vector<uint8_t> zeros;      // of the type of the given ones
+  std::string text;                // the argument `packing`
 };
 
 struct PackedWeight {

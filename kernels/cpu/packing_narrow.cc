@@ -87,9 +87,12 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
                                linear.bits,  linear.rounds_input ? 2 : 3};
   const bool zeros = linear.zeros != nullptr || linear.real_zeros != nullptr;
   const int64_t zero_bytes = linear.zeros != nullptr ? 1 : zeros ? 4 : 0;
-  if (!layout.fits() || !all_finite(linear.scales, linear.scale_rows * linear.scale_columns) ||
+  const int64_t scale_count = linear.scale_rows * linear.scale_columns;
+  const bool half = are_halves(linear.scales, scale_count);
+  const int64_t scale_bytes = half ? 2 : 4;
+  if (!layout.fits() || !all_finite(linear.scales, scale_count) ||
       (linear.real_zeros != nullptr && !all_finite(linear.real_zeros, linear.zero_rows * linear.zero_columns)) ||
-      20 * (layout.weight_bytes() + (4 + zero_bytes) * layout.numbers()) > 21 * dense_bytes(linear)) {
+      20 * (layout.weight_bytes() + (scale_bytes + zero_bytes) * layout.numbers()) > 21 * dense_bytes(linear)) {
     return false;
   }
   const Matrix weight(DType::kU8, 1, linear.columns, linear.weight);
@@ -99,10 +102,15 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
                       zero_data);
   const portable::NarrowWeight dense(weight.tensor(), scales.tensor(), zeros ? &points.tensor() : nullptr, linear.bits);
   packed->weight.resize(layout.weight_bytes());
-  packed->scales.resize(4 * layout.numbers());
+  packed->scale_type = half ? DType::kF16 : DType::kF32;
+  packed->scales.resize(scale_bytes * layout.numbers());
   packed->zeros.resize(zero_bytes * layout.numbers());
   pack_narrow_weight(layout, dense, packed->weight.data());
-  pack_narrow_scales(layout, dense, reinterpret_cast<float*>(packed->scales.data()));
+  if (half) {
+    pack_narrow_scales(layout, dense, reinterpret_cast<Half*>(packed->scales.data()));
+  } else {
+    pack_narrow_scales(layout, dense, reinterpret_cast<float*>(packed->scales.data()));
+  }
   if (linear.zeros != nullptr) {
     pack_narrow_zeros(layout, dense, reinterpret_cast<int8_t*>(packed->zeros.data()));
   } else if (zeros) {
@@ -110,6 +118,10 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
   }
   packed->text = layout.text();
   return true;
+}
+
+bool are_halves(const float* x, int64_t n) {
+  return std::all_of(x, x + n, [](float y) { return static_cast<float>(Half(y)) == y; });
 }
 
 std::string NarrowLayout::text() const {
@@ -146,6 +158,10 @@ void pack_narrow_weight(const NarrowLayout& layout, const portable::NarrowWeight
 
 void pack_narrow_scales(const NarrowLayout& layout, const portable::NarrowWeight& weight, float* to) {
   pack_numbers(layout, to, [&](int64_t block, int64_t j) { return weight.scale(block, j); });
+}
+
+void pack_narrow_scales(const NarrowLayout& layout, const portable::NarrowWeight& weight, Half* to) {
+  pack_numbers(layout, to, [&](int64_t block, int64_t j) { return Half(weight.scale(block, j)); });
 }
 
 void pack_narrow_zeros(const NarrowLayout& layout, const portable::NarrowWeight& weight, float* to) {

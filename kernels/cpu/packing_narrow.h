@@ -5,6 +5,9 @@
 // byte each, plus 128. Of 4 bits, eight are: rows 0 to 3 in the lower halves of the bytes, 4 to 7 in the upper ones, plus
 // 8 each. Scales and zero points lie panel after panel too, a row for each block. What fills up columns and rows is zero.
 //
+// Scales are f16 where each of them is a number of f16 (are_halves()), and f32 otherwise: their tensor's type says
+// which. Kernels widen them to the same f32, and give the same results.
+//
 // As text, in the argument `packing` of berth::narrow_linear: `panels 64 [4096,11008]`, the sizes of the dense weight.
 // `panels 64 [4096,11008] digits 2` allows the input to be rounded as well (narrow_linear_digits.h), in programs that were
 // compiled for products of bf16.
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/half.h"
 #include "kernels/portable/fused_narrow_linear.h"
 #include "runtime/arguments.h"
 
@@ -51,10 +55,15 @@ struct NarrowLayout {
 /// The layout that `text` and a block of `block` rows mean. False unless it is one.
 bool read_narrow_packing(StringRef text, int64_t bits, int64_t block, NarrowLayout* layout);
 
+/// Whether all of them are numbers of f16, denormal ones and negative zero included.
+bool are_halves(const float* x, int64_t n);
+
 /// Writes layout.weight_bytes() bytes. REQUIRES: layout.fits().
 void pack_narrow_weight(const NarrowLayout& layout, const portable::NarrowWeight& weight, uint8_t* to);
 /// Each writes layout.numbers() numbers.
 void pack_narrow_scales(const NarrowLayout& layout, const portable::NarrowWeight& weight, float* to);
+/// REQUIRES: each scale is a number of f16.
+void pack_narrow_scales(const NarrowLayout& layout, const portable::NarrowWeight& weight, Half* to);
 void pack_narrow_zeros(const NarrowLayout& layout, const portable::NarrowWeight& weight, float* to);
 void pack_narrow_zeros(const NarrowLayout& layout, const portable::NarrowWeight& weight, int8_t* to);
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/half.h"
 #include "base/seeds_testing.h"
 #include "kernels/cpu/guarded_testing.h"
 #include "kernels/cpu/packed_table.h"
@@ -102,6 +103,9 @@ class Cases {
     const int64_t block = 32, blocks = (depth_ - 1) / block + 1;
     std::vector<uint8_t> dense = bytes((bits == 8 ? depth_ : (depth_ + 1) / 2) * rows_);
     const Array scales = random_array(random_, {size(blocks), size(rows_)});
+    const bool half = whole(0, 1) == 0;
+    float* const x = scales.tensor().data<float>();
+    for (int64_t i = 0; half && i < blocks * rows_; ++i) x[i] = Half(x[i]);
     const std::vector<uint8_t> zeros = bytes(blocks * rows_);
     NarrowToPack linear;
     linear.depth = depth_;
@@ -120,7 +124,7 @@ class Cases {
       return (dense[k / 2 * rows_ + j] >> k % 2 * 4 & 15) - 8;
     };
     const int low = bits == 8 ? 128 : 8;
-    std::vector<uint8_t> i8, u8, pairs, own_scales, own_zeros;
+    std::vector<uint8_t> i8, u8, pairs, own_scales, own_halves, own_zeros;
     for (int64_t j = 0; j < rows_; ++j) {
       for (int64_t k = 0; k < depth_; ++k) {
         i8.push_back(static_cast<uint8_t>(number(j, k)));
@@ -130,6 +134,9 @@ class Cases {
       for (int64_t b = 0; b < blocks; ++b) {
         const auto* const scale = scales.tensor().data<uint8_t>() + (b * rows_ + j) * sizeof(float);
         own_scales.insert(own_scales.end(), scale, scale + sizeof(float));
+        const uint16_t bits_of_half = Half(x[b * rows_ + j]).bits;
+        own_halves.insert(own_halves.end(),
+                          {static_cast<uint8_t>(bits_of_half & 255), static_cast<uint8_t>(bits_of_half >> 8)});
         own_zeros.push_back(zeros[b * rows_ + j]);
       }
     }
@@ -140,8 +147,10 @@ class Cases {
     NarrowLayout sizes;
     sizes.depth = blocks;
     sizes.columns = rows_;
-    check(flat(DType::kF32, {packed.scales.data(), packed.scales.size()}), 0, "", sizes.text(), DType::kF32, blocks,
-          own_scales);
+    ASSERT_EQ(packed.scale_type, half ? DType::kF16 : DType::kF32);
+    const Array packed_scales = flat(packed.scale_type, {packed.scales.data(), packed.scales.size()});
+    check(packed_scales, half ? 16 : 0, half ? "f32" : "", sizes.text(), DType::kF32, blocks, own_scales);
+    if (half) check(packed_scales, 0, "", sizes.text(), DType::kF16, blocks, own_halves);
     check(flat(DType::kI8, {packed.zeros.data(), packed.zeros.size()}), 0, "", sizes.text(), DType::kI8, blocks,
           own_zeros);
   }
@@ -190,9 +199,17 @@ TEST(WeightRows, ATextThatIsNotTheWeightsIsRefused) {
   EXPECT_EQ(loads(DType::kI8, 128, 8, "i8", "panels 64 [8,17]", DType::kI8), Error::kInvalidProgram);
   EXPECT_EQ(loads(DType::kI8, 128, 8, "i8", "panels 64 [2147483647,2147483647]", DType::kI8), Error::kInvalidProgram);
   EXPECT_EQ(loads(DType::kI8, 128, 8, "u8", "panels 64 [8,16]", DType::kI8), Error::kInvalidArgument);
+  EXPECT_EQ(loads(DType::kF16, 128, 16, "f32", "panels 64 [8,16]"), Error::kOk);
+  EXPECT_EQ(loads(DType::kF16, 127, 16, "f32", "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kF32, 128, 16, "f32", "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kBF16, 128, 16, "f32", "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kF16, 128, 16, "", "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kF16, 128, 0, "f32", "panels 64 [8,16]"), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kF16, 128, 16, "f32", "panels 64 [8,16]", DType::kF16), Error::kInvalidArgument);
   const char* const plain = "a [8,16] dims [8,16] from [16,1] strides [16,1] blocks [] of []";
   EXPECT_EQ(loads(DType::kF32, 128, 0, "", plain), Error::kOk);
   EXPECT_EQ(loads(DType::kF32, 127, 0, "", plain), Error::kInvalidProgram);
+  EXPECT_EQ(loads(DType::kF16, 128, 16, "f32", plain), Error::kInvalidProgram);
   EXPECT_EQ(loads(DType::kF32, 128, 0, "i8", plain), Error::kInvalidProgram);
   EXPECT_EQ(loads(DType::kF32, 128, 0, "", "a [128] dims [128] from [1] strides [1] blocks [] of []"),
             Error::kInvalidProgram);

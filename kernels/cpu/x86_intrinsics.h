@@ -19,6 +19,6 @@
 
 #define BERTH_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]]
 #define BERTH_VNNI_INLINE BERTH_VNNI [[gnu::always_inline]] inline
-#define BERTH_AVX2 [[gnu::target("avx2,fma")]]
+#define BERTH_AVX2 [[gnu::target("avx2,fma,f16c")]]
 #define BERTH_AVX2_INLINE BERTH_AVX2 [[gnu::always_inline]] inline
 #endif

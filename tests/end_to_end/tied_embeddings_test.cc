@@ -139,19 +139,23 @@ TEST(TiedEmbeddings, OfBf16AreOneToo) {
   }
 }
 
+// Scales that are numbers of f16 are stored as such, and read as f32.
 TEST(TiedEmbeddings, OfIntegersAreOneWithTheirScales) {
-  for (const int low : {-128, -8}) {
+  for (const auto& [low, half] : {std::pair{-128, false}, {-8, false}, {-128, true}, {-8, true}}) {
     ir::Module module = Compiled::parsed(narrow().c_str());
-    const auto number = [&](int64_t row, int64_t k) {
+    const auto number = [low = low](int64_t row, int64_t k) {
       return static_cast<int8_t>(low + static_cast<int>(mixed(row, k) % static_cast<uint32_t>(-2 * low)));
     };
-    const auto scale = [](int64_t row, int64_t b) { return 0.001F * static_cast<float>(1 + mixed(row, b) % 77); };
+    const auto scale = [half = half](int64_t row, int64_t b) {
+      const float any = 0.001F * static_cast<float>(1 + mixed(row, b) % 77);
+      return half ? static_cast<float>(Half(any)) : any;
+    };
     fill<int8_t>(module, "table", kWidth, number);
     fill<float>(module, "scales", kWidth / kBlock, scale);
     const Results one = run(module, true, true);
-    const size_t scales = kRows * kWidth / kBlock * sizeof(float);
+    const size_t scales = kRows * kWidth / kBlock * (half ? sizeof(Half) : sizeof(float));
     const size_t numbers = kRows * kWidth / (low == -8 ? 2 : 1);
-    EXPECT_LT(one.file, (numbers + scales) * 11 / 10) << low;
+    EXPECT_LT(one.file, (numbers + scales) * 11 / 10) << low << ", f16: " << half;
     for (int32_t i = 0; i < kTokens * kWidth; ++i) {
       const int64_t row = kPicked[i / kWidth], k = i % kWidth;
       const float want = static_cast<float>(number(row, k)) * scale(row, k / kBlock);
