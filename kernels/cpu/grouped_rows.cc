@@ -16,7 +16,8 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
-constexpr int kHeads = 4;
+// At most a lane each.
+constexpr int kHeads = kLanes < 4 ? static_cast<int>(kLanes) : 4;
 
 HWY_INLINE FloatVector load(const float* from) { return hn::LoadU(FloatTag(), from); }
 
@@ -42,28 +43,57 @@ int64_t score_row(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; 
 
 size_t scratch_floats(int64_t heads, int64_t keys) { return (heads * score_row(keys) + 15) / 16 * 16; }
 
-// Heads [head, head + kCount): the products of their queries with each key.
+// The sums of the lanes of kCount registers as the lanes of one: the halves that two of them make are one, and so on. Of
+// kCount lanes each.
+template <int kCount>
+HWY_INLINE FloatVector sums_of_lanes(FloatVector (&of)[kCount]) {
+#if HWY_TARGET != HWY_SCALAR
+  const FloatTag d;
+  BERTH_UNROLL_FULL
+  for (int count = kCount / 2; count >= 1; count /= 2) {
+    BERTH_UNROLL_FULL
+    for (int i = 0; i < count; ++i) {
+      of[i] = hn::Add(hn::ConcatEven(d, of[2 * i + 1], of[2 * i]), hn::ConcatOdd(d, of[2 * i + 1], of[2 * i]));
+    }
+  }
+#endif
+  return of[0];
+}
+
+// Heads [head, head + kCount): the products of their queries with keys from j on, as many as make a register of sums.
 template <typename T, int kCount>
-HWY_INLINE void multiply_keys(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
+HWY_INLINE void multiply_some_keys(const GroupedRows& r, int64_t head, int64_t j, float* scores, int64_t row) {
+  constexpr int kKeys = static_cast<int>(kLanes) / kCount;
+  constexpr int kSums = kCount * kKeys;
   const FloatTag d;
   const float* query = r.query + head * r.query_head;
-  for (int64_t j = r.first; j < r.end; ++j) {
-    const T* key = rows_of<T>(r.key) + j * r.key_row;
-    FloatVector sum[kCount];
+  const int64_t count = std::min<int64_t>(kKeys, r.end - j);
+  const T* key[kKeys];  // behind the last one it is read again
+  for (int64_t n = 0; n < kKeys; ++n) key[n] = rows_of<T>(r.key) + (j + std::min(n, count - 1)) * r.key_row;
+  FloatVector sum[kSums];
+  BERTH_UNROLL_FULL
+  for (int i = 0; i < kSums; ++i) sum[i] = hn::Zero(d);
+  int64_t e = 0;
+  for (; e + kLanes <= r.size; e += kLanes) {
+    FloatVector k[kKeys];
     BERTH_UNROLL_FULL
-    for (int h = 0; h < kCount; ++h) sum[h] = hn::Zero(d);
-    int64_t e = 0;
-    for (; e + kLanes <= r.size; e += kLanes) {
-      const FloatVector k = load(key + e);
-      BERTH_UNROLL_FULL
-      for (int h = 0; h < kCount; ++h) sum[h] = hn::MulAdd(hn::LoadU(d, query + h * r.query_head + e), k, sum[h]);
-    }
+    for (int n = 0; n < kKeys; ++n) k[n] = load(key[n] + e);
     BERTH_UNROLL_FULL
     for (int h = 0; h < kCount; ++h) {
-      float all = hn::GetLane(hn::SumOfLanes(d, sum[h]));
-      for (int64_t rest = e; rest < r.size; ++rest)
-        all += query[h * r.query_head + rest] * static_cast<float>(key[rest]);
-      scores[(head + h) * row + j - r.first] = all * r.scale;
+      const FloatVector q = hn::LoadU(d, query + h * r.query_head + e);
+      BERTH_UNROLL_FULL
+      for (int n = 0; n < kKeys; ++n) sum[h * kKeys + n] = hn::MulAdd(q, k[n], sum[h * kKeys + n]);
+    }
+  }
+  alignas(64) float all[kSums];
+  hn::Store(sums_of_lanes(sum), d, all);
+  for (int h = 0; h < kCount; ++h) {
+    const float* q = query + h * r.query_head;
+    float* to = scores + (head + h) * row + j - r.first;
+    for (int64_t n = 0; n < count; ++n) {
+      float one = all[h * kKeys + n];
+      for (int64_t rest = e; rest < r.size; ++rest) one += q[rest] * static_cast<float>(key[n][rest]);
+      to[n] = one * r.scale;
     }
   }
 }
@@ -146,7 +176,8 @@ void fill_result(const GroupedRows& r, int64_t head) {
 template <typename T, int kCount>
 HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
   constexpr int kVectors = kTileVectors;
-  multiply_keys<T, kCount>(r, head, scores, row);
+  constexpr int64_t kKeys = kLanes / kCount;
+  for (int64_t j = r.first; j < r.end; j += kKeys) multiply_some_keys<T, kCount>(r, head, j, scores, row);
   float factors[kHeads];
   bool hidden[kHeads];
   for (int64_t h = 0; h < kCount; ++h) {
@@ -174,7 +205,9 @@ template <typename T>
 void attend_all_heads(const GroupedRows& r, float* scratch, int64_t row) {
   int64_t head = 0;
   for (; head + kHeads <= r.heads; head += kHeads) attend_heads<T, kHeads>(r, head, scratch, row);
-  for (; head + 2 <= r.heads; head += 2) attend_heads<T, 2>(r, head, scratch, row);
+  if constexpr (kHeads > 2) {
+    for (; head + 2 <= r.heads; head += 2) attend_heads<T, 2>(r, head, scratch, row);
+  }
   for (; head < r.heads; ++head) attend_heads<T, 1>(r, head, scratch, row);
 }
 
