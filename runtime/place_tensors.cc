@@ -12,6 +12,14 @@ namespace berth::internal {
 using format::Storage;
 using format::text;
 
+namespace {
+
+bool all_zeros(const uint8_t* bytes, size_t size) {
+  return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+}  // namespace
+
 Error MethodLoader::place(MethodData& data, size_t index, const fb::Tensor& tensor, uint64_t nbytes, void** memory,
                           uint8_t* flags) {
   const Storage storage = format::storage_of(tensor);
@@ -149,10 +157,13 @@ Error MethodLoader::initialize(MethodData& data, size_t index, const fb::Tensor&
   }
   uint64_t source = 0;
   Error error = view_.initial_value_range(tensor.data_buffer_idx(), nbytes, &source);
-  if (error == Error::kOk && device.is_cpu()) error = program_.loader_->load_into(source, bytes, memory);
-  if (error == Error::kOk && !device.is_cpu()) {
+  const bool to_look_at = !device.is_cpu() || data.zero.call != nullptr;
+  if (error == Error::kOk && !to_look_at) error = program_.loader_->load_into(source, bytes, memory);
+  if (error == Error::kOk && to_look_at) {
     const Result<FreeableBuffer> value = program_.loader_->load(source, bytes);
-    if (value.ok()) return fill_state(data, index, device, memory, value->data(), bytes);
+    // Zeros may come without being written, as most caches begin.
+    const bool zeros = value.ok() && device.is_cpu() && all_zeros(value->data(), bytes);
+    if (value.ok()) return fill_state(data, index, device, memory, zeros ? nullptr : value->data(), bytes);
     error = value.error();
   }
   if (error == Error::kOk) return error;

@@ -10,11 +10,11 @@
 namespace berth {
 namespace {
 
-// Clears large state without touching it at load: a cache is as large as the longest text needs, and a file may declare
-// any size.
+// Clears large state without touching it at load: a cache is as large as the longest text needs, a language model has two of
+// them for each layer, and a file may declare any size.
 class LazyState {
  public:
-  static constexpr size_t kLeastBytes = size_t{16} << 20;
+  static constexpr size_t kLeastBytes = size_t{1} << 20;
 
   MemoryZeroer zeroer() { return {&LazyState::zero, this}; }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -279,6 +280,53 @@ TEST(HostMethod, MemoryFollowsTheSizes) {
   run(4 << 20);
   for (int32_t i = 0; i < 70; ++i) run((2 << 20) + i);
   EXPECT_LE(resident_bytes(arena), arena.size() / 2 + kSlack) << "given back after a while";
+}
+
+// y = relu(s), s a state of 4 MiB whose initial value is zeros but for the last element.
+ProgramDesc large_state(float last) {
+  constexpr int32_t kCount = 1 << 20;
+  format::MethodDesc method;
+  method.name = "forward";
+  method.values = {tensor({kCount}, 0), tensor({kCount}, 4 * int64_t{kCount})};
+  std::get<TensorDesc>(method.values[0]).data_buffer_idx = 1;
+  method.outputs = {1};
+  method.operators = {{"aten::relu", "out"}};
+  method.instructions = {format::KernelCallDesc{0, {0, 1, 1}}};
+  method.arenas = {{8 * uint64_t{kCount}, Device()}};
+  ProgramDesc program;
+  program.methods = {method};
+  std::vector<uint8_t> bytes(4 * size_t{kCount}, 0);
+  std::memcpy(&bytes[bytes.size() - sizeof last], &last, sizeof last);
+  program.initial_values = {format::Bytes::of(bytes)};
+  return program;
+}
+
+// A cache begins as zeros, and is as large as the longest text: the fear is a load that writes all of it, or one that takes
+// what was there before, or almost nothing, for nothing.
+TEST(HostMethod, StateThatBeginsAsZerosIsNotTouchedAtLoad) {
+  for (const float last : {0.0F, 3.0F}) {
+    const std::vector<uint8_t> bytes = bytes_of(large_state(last));
+    const BufferLoader loader{Span<const uint8_t>(bytes)};
+    const Result<Program> program = Program::load(loader, kernels());
+    ASSERT_TRUE(program.ok());
+    const Result<HostArenas> arenas = HostArenas::make(*program);
+    ASSERT_TRUE(arenas.ok());
+    HostOptions options;
+    options.arenas = &*arenas;
+    for (int load = 0; load < 2; ++load) {
+      Result<HostMethod> method = HostMethod::load(*program, "forward", options);
+      ASSERT_TRUE(method.ok());
+      const Span<uint8_t> arena = arenas->view(method->method().meta()).spans[0];
+      const size_t resident = resident_bytes(arena.subspan(0, arena.size() / 2));
+      EXPECT_EQ(resident < arena.size() / 8, last == 0) << resident;
+      ASSERT_EQ(method->execute(), Error::kOk);
+      const float* y = method->method().get_output(0).tensor().data<float>();
+      const int32_t count = 1 << 20;
+      EXPECT_EQ(std::count(y, y + count - 1, 0.0F), count - 1);
+      EXPECT_EQ(y[count - 1], last);
+      std::memset(arena.data(), 0x41, arena.size());
+    }
+  }
 }
 
 }  // namespace
