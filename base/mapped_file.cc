@@ -85,6 +85,11 @@ Expected<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& 
     void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (mapping == MAP_FAILED) return system_failure(path, "cannot be mapped");
     data = static_cast<const uint8_t*>(mapping);
+#ifdef MADV_HUGEPAGE
+    // What is read from the disk now comes in large pages, where the file system has such.
+    constexpr size_t kLargeFile = size_t{16} << 20;
+    if (size >= kLargeFile) ::madvise(mapping, size, MADV_HUGEPAGE);
+#endif
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(path, file.release(), data, size));
 }

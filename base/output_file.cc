@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace berth {
@@ -18,6 +19,10 @@ Failure system_failure(const std::string& path, const char* what) {
 }
 
 Status fill_and_close(const std::string& path, std::FILE* file, const std::function<Status(OutputFile&)>& fill) {
+  // Written in whole large pages, a file lies in such in the system's cache, and is mapped in such.
+  constexpr size_t kBuffer = size_t{4} << 20;
+  const std::unique_ptr<char[]> buffer(new char[kBuffer]);
+  std::setvbuf(file, buffer.get(), _IOFBF, kBuffer);
   OutputFile out(path, file);
   auto filled = fill(out);
   const bool closed = std::fclose(file) == 0;
