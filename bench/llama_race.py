@@ -72,6 +72,9 @@ def race(args, weights, folder):
     llama = Side(sys.executable, pathlib.Path(__file__).with_name("llama_worker.py"), made / "model.gguf", args.threads,
                  llama_models.CAPACITY)
     clock = "cpu" if args.processor_time else "wall"
+    if args.no_prefill:
+        # Its attention reads what its cache has; Berth's reads up to the position, whatever is there.
+        llama.ask(f"decode 0 {llama_models.PROMPT}", clock)
     for turn in range(args.turns):
         for side in (berth, llama) if turn % 2 == 0 else (llama, berth):
             side.decode += side.ask(f"decode {llama_models.PROMPT} {args.tokens}", clock)
@@ -108,7 +111,7 @@ def main():
     cli.add_argument("--turns", type=int, default=5)
     cli.add_argument("--tokens", type=int, default=8, help="of each side in each turn")
     cli.add_argument("--prefills", type=int, default=3, help="of each side in all")
-    cli.add_argument("--no-prefill", action="store_true")
+    cli.add_argument("--no-prefill", action="store_true", help="llama.cpp reads the prompt token by token, untimed")
     cli.add_argument("--processor-time", action="store_true")
     cli.add_argument("--folder", type=pathlib.Path, help="keeps models and programs there, and uses those that it has")
     cli.add_argument("--compile", action="store_true", help="programs anew, of the models that the folder has")

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <cstdlib>
+#include <cstring>
 
+#include "base/huge_page_buffer.h"
 #include "runtime/kernel.h"
 
 namespace berth::bench {
@@ -44,15 +46,15 @@ constexpr Reading kReadings[] = {{"1 stream", read_lines<1, 0>},
                                  {"1 stream, 4 KiB ahead", read_lines<1, 4096>},
                                  {"1 stream, 8 KiB ahead", read_lines<1, 8192>}};
 
-/// A buffer that is read, with a part for each thread.
+/// A buffer in large pages that is read, with a part for each thread.
 class ReadBuffer {
  public:
   ReadBuffer(int64_t bytes, ThreadPool* pool, int threads)
-      : lines_(bytes / static_cast<int64_t>(sizeof(Line))),
-        memory_((lines_ + 1) * sizeof(Line), 1),
-        data_(reinterpret_cast<const Line*>((reinterpret_cast<uintptr_t>(memory_.data()) + 63) / 64 * 64)),
-        pool_(pool),
-        threads_(threads) {}
+      : lines_(bytes / static_cast<int64_t>(sizeof(Line))), pool_(pool), threads_(threads) {
+    if (!memory_.allocate(lines_ * sizeof(Line))) std::abort();
+    std::memset(memory_.data(), 1, memory_.size());
+    data_ = memory_.as<Line>();
+  }
 
   void read(const Reading& reading) {
     KernelContext context({}, pool_);
@@ -69,7 +71,7 @@ class ReadBuffer {
 
  private:
   int64_t lines_;
-  std::vector<uint8_t> memory_;
+  HugePageBuffer memory_;
   const Line* data_;
   ThreadPool* pool_;
   int64_t threads_;
