@@ -10,7 +10,7 @@
 namespace berth::memory {
 namespace {
 
-ir::Module module_of(const std::string& text) {
+ir::Module parsed(const std::string& text) {
   auto module = ir::parse(text, "test");
   EXPECT_TRUE(module.ok()) << module.error().text();
   return module.ok() ? std::move(module).value() : ir::Module();
@@ -38,7 +38,7 @@ std::string banks_text(const ir::Module& module, const MemoryOptions& options) {
 }
 
 /// In the order of the text.
-MemoryOptions with(const std::vector<std::string>& banks) {
+MemoryOptions with_banks(const std::vector<std::string>& banks) {
   MemoryOptions options;
   options.reorder = false;
   for (const std::string& text : banks) {
@@ -62,46 +62,48 @@ constexpr char kThree[] = R"(
   })";
 
 TEST(Banks, AllLiesInTheFirstWhileItFits) {
-  EXPECT_EQ(banks_text(module_of(kThree), with({})), "own 192: x a b c d e f");
-  EXPECT_EQ(banks_text(module_of(kThree), with({"sram=192", "psram=1M,slow"})), "sram 192: x a b c d e f; psram 0:");
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks({})), "own 192: x a b c d e f");
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks({"sram=192", "psram=1M,slow"})), "sram 192: x a b c d e f; psram 0:");
 }
 
 TEST(Banks, WhatMovesLeastGoesToTheNext) {
-  EXPECT_EQ(banks_text(module_of(kThree), with({"sram=128", "psram=1M,slow"})), "sram 128: x a c d e f; psram 64: b");
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks({"sram=128", "psram=1M,slow"})),
+            "sram 128: x a c d e f; psram 64: b");
 }
 
 TEST(Banks, SlowOnesComeLastWhereverTheyStand) {
-  EXPECT_EQ(banks_text(module_of(kThree), with({"psram=1M,slow", "sram=128"})), "psram 64: b; sram 128: x a c d e f");
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks({"psram=1M,slow", "sram=128"})),
+            "psram 64: b; sram 128: x a c d e f");
 }
 
 TEST(Banks, WhatIsMissingIsNamed) {
   EXPECT_EQ(
-      banks_text(module_of(kThree), with({"sram=64", "more=100"})),
+      banks_text(parsed(kThree), with_banks({"sram=64", "more=100"})),
       "method forward: step 4: at least 192 bytes are needed and the banks hold 164: 28 are missing; alive there: "
       "%a (64), %b (64), %c (64), %d (64)");
 }
 
 TEST(Banks, TheNaivePlannerReusesNothingThereEither) {
-  MemoryOptions options = with({"sram=128", "rest"});
+  MemoryOptions options = with_banks({"sram=128", "rest"});
   options.planner = packing::Planner::kNaive;
-  EXPECT_EQ(banks_text(module_of(kThree), options), "sram 128: x a; rest 320: b c d e f");
+  EXPECT_EQ(banks_text(parsed(kThree), options), "sram 128: x a; rest 320: b c d e f");
 }
 
 TEST(Banks, AsManyAsAProgramHasAreQuickToFillAndMoreAreRefused) {
   std::vector<std::string> banks;
   for (int i = 0; i < 1000; ++i) banks.push_back("b" + std::to_string(i) + "=64");
-  EXPECT_EQ(banks_text(module_of(kThree), with(banks)),
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks(banks)),
             "method forward: banks: they make 1000 arenas, state's and other devices' among them, and a program has at "
             "most 255");
   banks.resize(255);
-  EXPECT_EQ(banks_text(module_of(kThree), with(banks)).substr(0, 6), "b0 64:");
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks(banks)).substr(0, 6), "b0 64:");
   for (std::string& bank : banks) bank.pop_back();
-  EXPECT_EQ(banks_text(module_of(kThree), with(banks)),
+  EXPECT_EQ(banks_text(parsed(kThree), with_banks(banks)),
             "method forward: %x: has 64 bytes, 58 more than the largest bank");
 }
 
 TEST(Banks, StateHasAddressesOfItsOwnInTheFirstBankThatHoldsIt) {
-  const ir::Module module = module_of(R"(
+  const ir::Module module = parsed(R"(
     state @s: f32[32]
     method forward(%x: f32[16]) {
       %old: f32[32] = berth::state_read() @s
@@ -111,15 +113,15 @@ TEST(Banks, StateHasAddressesOfItsOwnInTheFirstBankThatHoldsIt) {
       %y: f32[16] = aten::exp(%x)
       return %y
     })");
-  EXPECT_EQ(banks_text(module, with({"sram=100", "psram=1K"})).substr(0, 20), "sram 64: x y; psram ");
-  EXPECT_NE(banks_text(module, with({"sram=100", "psram=1K"})).find("psram state 128: old"), std::string::npos)
-      << banks_text(module, with({"sram=100", "psram=1K"}));
-  EXPECT_EQ(banks_text(module, with({"sram=100"})),
+  EXPECT_EQ(banks_text(module, with_banks({"sram=100", "psram=1K"})).substr(0, 20), "sram 64: x y; psram ");
+  EXPECT_NE(banks_text(module, with_banks({"sram=100", "psram=1K"})).find("psram state 128: old"), std::string::npos)
+      << banks_text(module, with_banks({"sram=100", "psram=1K"}));
+  EXPECT_EQ(banks_text(module, with_banks({"sram=100"})),
             "method forward: state: takes 128 bytes, more than any bank of cpu has");
 }
 
 TEST(Banks, EveryMethodHasAllOfThem) {
-  const ir::Module module = module_of(R"(
+  const ir::Module module = parsed(R"(
     method a(%x: f32[16]) {
       %y: f32[16] = aten::exp(%x)
       return %y
@@ -128,7 +130,7 @@ TEST(Banks, EveryMethodHasAllOfThem) {
       %y: f32[16]@sim:0 = aten::exp(%x)
       return %y
     })");
-  auto plans = plan_memory(module, with({"one", "two@sim:0", "three"}));
+  auto plans = plan_memory(module, with_banks({"one", "two@sim:0", "three"}));
   ASSERT_TRUE(plans.ok()) << plans.error().text();
   for (const MemoryPlan& plan : *plans) {
     ASSERT_EQ(plan.plan.model.arenas.size(), 3u);
@@ -143,12 +145,12 @@ TEST(Banks, WhatCannotBeIsRefused) {
     options.bank_of = [a, b](const ir::Method& method, ir::ValueId value) {
       return method.value(value).name == "a" ? a : method.value(value).name == "b" ? b : -1;
     };
-    return banks_text(module_of(kThree), options);
+    return banks_text(parsed(kThree), options);
   };
-  EXPECT_EQ(error(with({"a=1K", "a"})), "bank a: two banks have this name");
-  EXPECT_EQ(error(with({"a=1K", "b@sim:0"})), "bank b: no value lies on sim:0");
-  EXPECT_EQ(error(with({"a=1K"}), 1), "method forward: %a: bank 1 does not exist; there is 1");
-  EXPECT_EQ(error(with({"tiny=32", "rest"}), 0), "method forward: %a: has 64 bytes, 32 more than its bank");
+  EXPECT_EQ(error(with_banks({"a=1K", "a"})), "bank a: two banks have this name");
+  EXPECT_EQ(error(with_banks({"a=1K", "b@sim:0"})), "bank b: no value lies on sim:0");
+  EXPECT_EQ(error(with_banks({"a=1K"}), 1), "method forward: %a: bank 1 does not exist; there is 1");
+  EXPECT_EQ(error(with_banks({"tiny=32", "rest"}), 0), "method forward: %a: has 64 bytes, 32 more than its bank");
 }
 
 TEST(Banks, TextIsParsedStrictly) {
@@ -190,7 +192,7 @@ TEST(Banks, TextIsParsedStrictly) {
 }
 
 TEST(Banks, WhatIsWrittenAndReadIsTraffic) {
-  const ir::Module module = module_of(R"(
+  const ir::Module module = parsed(R"(
     method forward(%x: f32[8,4], %w: f32[4]) {
       %z: f32[8,4] = aten::exp(%x)
       return %z
@@ -219,13 +221,13 @@ std::string calls(const std::string& specs) {
 }
 
 MemoryOptions chip_banks() {
-  MemoryOptions options = with({"tcm=1K@sim:0", "dram@sim:0"});
+  MemoryOptions options = with_banks({"tcm=1K@sim:0", "dram@sim:0"});
   options.in_place = false;
   return options;
 }
 
 TEST(Banks, WhatADelegateMustHaveThereLiesThere) {
-  const auto banks = [](const std::string& specs) { return banks_text(module_of(calls(specs)), chip_banks()); };
+  const auto banks = [](const std::string& specs) { return banks_text(parsed(calls(specs)), chip_banks()); };
   EXPECT_EQ(banks(""), "tcm 896: a b c y; dram 0:");
   EXPECT_EQ(banks(R"(, berth.input_bank = "dram")"), "tcm 768: b c y; dram 256: a");
   EXPECT_EQ(banks(R"(, berth.output_bank.1 = "dram")"), "tcm 640: a b y; dram 256: c");
@@ -237,7 +239,7 @@ TEST(Banks, WhatADelegateShouldHaveThereLiesThereIfAllFits) {
   const auto banks = [](const std::string& specs, const char* dram) {
     MemoryOptions options = chip_banks();
     options.banks[1].capacity = std::strtoll(dram, nullptr, 10);
-    return banks_text(module_of(calls(specs)), options);
+    return banks_text(parsed(calls(specs)), options);
   };
   EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram?")", "128"), "tcm 768: a b c y; dram 128:");
   EXPECT_EQ(banks(R"(, berth.scratch_bank = "dram?")", "64").substr(0, 8), "tcm 896:");
@@ -251,7 +253,7 @@ TEST(Banks, WordsThatCannotBeKeptAreRefused) {
     options.bank_of = [pin_of_a](const ir::Method& method, ir::ValueId value) {
       return method.value(value).name == "a" ? pin_of_a : -1;
     };
-    return banks_text(module_of(calls(specs)), options);
+    return banks_text(parsed(calls(specs)), options);
   };
   EXPECT_EQ(
       error(R"(, berth.input_bank = "sram")", -1),
@@ -263,14 +265,14 @@ TEST(Banks, WordsThatCannotBeKeptAreRefused) {
   // A pin goes before a wish.
   EXPECT_EQ(error(R"(, berth.input_bank = "tcm?")", 1), "tcm 768: b c y; dram 256: a");
   // Of a device without banks nothing counts.
-  EXPECT_EQ(banks_text(module_of(calls(R"(, berth.input_bank = "sram")")), with({})).substr(0, 3), "own");
+  EXPECT_EQ(banks_text(parsed(calls(R"(, berth.input_bank = "sram")")), with_banks({})).substr(0, 3), "own");
 }
 
 TEST(Banks, StateLiesWhereADelegateMustHaveIt) {
   const auto banks = [](const std::string& spec) {
-    return banks_text(module_of(R"(
+    return banks_text(parsed(R"(
     delegate @d "Chip" {target_device = "sim:0")" +
-                                spec + R"(} = hex"01"
+                             spec + R"(} = hex"01"
     state @s: f32[64]@sim:0
     method forward(%x: f32[64]@sim:0) {
       %old: f32[64]@sim:0 = berth::state_read() @s
@@ -279,7 +281,7 @@ TEST(Banks, StateLiesWhereADelegateMustHaveIt) {
       %y: f32[64]@sim:0 = aten::exp(%new)
       return %y
     })"),
-                      with({"tcm=256@sim:0", "dram@sim:0"}));
+                      with_banks({"tcm=256@sim:0", "dram@sim:0"}));
   };
   EXPECT_NE(banks("").find("tcm state 256: old"), std::string::npos) << banks("");
   const std::string must = banks(R"(, berth.state_bank = "dram")");
@@ -304,12 +306,12 @@ TEST(Banks, ATimeLimitIsKeptAndSaid) {
     sum = "%t" + n;
   }
   text += "return " + sum + "\n}";
-  MemoryOptions options = with({"sram=4K", "dram=4K", "psram=1M,slow"});
-  auto whole = plan_memory(module_of(text), 0, options);
+  MemoryOptions options = with_banks({"sram=4K", "dram=4K", "psram=1M,slow"});
+  auto whole = plan_memory(parsed(text), 0, options);
   ASSERT_TRUE(whole.ok()) << whole.error().text();
   EXPECT_FALSE(whole->cost().truncated);
   options.time_limit = 1e-9;
-  auto cut = plan_memory(module_of(text), 0, options);
+  auto cut = plan_memory(parsed(text), 0, options);
   ASSERT_TRUE(cut.ok()) << cut.error().text();
   EXPECT_TRUE(cut->cost().truncated);
   EXPECT_GE(cut->plan.bank_costs[0].cost, whole->plan.bank_costs[0].cost);

@@ -14,7 +14,7 @@ using testing::only_method;
 using testing::program_of;
 using testing::why_of;
 
-MemoryOptions with(const std::vector<std::string>& entries) {
+MemoryOptions with_operators(const std::vector<std::string>& entries) {
   MemoryOptions options = testing::as_written();
   auto set = InPlaceSet::only(entries);
   EXPECT_TRUE(set.ok()) << (set.ok() ? "" : set.error().text());
@@ -38,43 +38,43 @@ constexpr char kChain[] = R"(
 // Holds row 193: none, or the chosen ones in the place of all, not beside them.
 TEST(InPlaceSet, AChosenSetReplacesTheTablesAndMayBeEmpty) {
   EXPECT_EQ(program_of(kChain, testing::as_written()).in_place, 3u);
-  EXPECT_EQ(program_of(kChain, with({})).in_place, 0u);
-  EXPECT_EQ(program_of(kChain, with({"aten::relu"})).in_place, 1u);
-  EXPECT_EQ(why_of("a", kChain, with({"aten::relu"})), "keep: off");
-  EXPECT_EQ(why_of("b", kChain, with({"aten::relu"})), "reuse %a");
-  EXPECT_EQ(program_of(kChain, with({"aten::relu", "aten::exp"})).in_place, 2u);
+  EXPECT_EQ(program_of(kChain, with_operators({})).in_place, 0u);
+  EXPECT_EQ(program_of(kChain, with_operators({"aten::relu"})).in_place, 1u);
+  EXPECT_EQ(why_of("a", kChain, with_operators({"aten::relu"})), "keep: off");
+  EXPECT_EQ(why_of("b", kChain, with_operators({"aten::relu"})), "reuse %a");
+  EXPECT_EQ(program_of(kChain, with_operators({"aten::relu", "aten::exp"})).in_place, 2u);
 }
 
 // Holds row 179: what is not in the set has bytes of its own.
 TEST(InPlaceSet, AnUnchosenOperatorHasItsOwnBytes) {
-  EXPECT_EQ(only_method(program_of(kChain, with({"aten::mul.Tensor"}))).arenas.at(0).bytes, 384u);
-  EXPECT_EQ(only_method(program_of(kChain, with({"aten::exp", "aten::relu"}))).arenas.at(0).bytes, 384u);
+  EXPECT_EQ(only_method(program_of(kChain, with_operators({"aten::mul.Tensor"}))).arenas.at(0).bytes, 384u);
+  EXPECT_EQ(only_method(program_of(kChain, with_operators({"aten::exp", "aten::relu"}))).arenas.at(0).bytes, 384u);
   EXPECT_EQ(only_method(program_of(kChain, testing::as_written())).arenas.at(0).bytes, 256u);
 }
 
 TEST(InPlaceSet, ArgumentsAreChosenByName) {
-  EXPECT_EQ(why_of("c", kChain, with({"aten::mul.Tensor=self"})), "reuse %b");
-  EXPECT_EQ(why_of("c", kChain, with({"aten::mul.Tensor=other"})), "reuse %y");
+  EXPECT_EQ(why_of("c", kChain, with_operators({"aten::mul.Tensor=self"})), "reuse %b");
+  EXPECT_EQ(why_of("c", kChain, with_operators({"aten::mul.Tensor=other"})), "reuse %y");
   const std::string text = R"(
     method forward(%x: f32[4,8], %y: f32[4,8]) {
       %c: f32[4,8] = aten::mul.Tensor(%x, %y)
       return %c, %x
     })";
-  EXPECT_EQ(why_of("c", text, with({"aten::mul.Tensor=self"})), "keep: %x graph-output, %y off");
-  EXPECT_EQ(why_of("c", text, with({"aten::mul.Tensor=self+other"})), "reuse %y");
+  EXPECT_EQ(why_of("c", text, with_operators({"aten::mul.Tensor=self"})), "keep: %x graph-output, %y off");
+  EXPECT_EQ(why_of("c", text, with_operators({"aten::mul.Tensor=self+other"})), "reuse %y");
   // The kernel reads the same bytes through an argument that was not chosen, as its row allows.
   const std::string twice = R"(
     method forward(%x: f32[4]) {
       %c: f32[4] = aten::mul.Tensor(%x, %x)
       return %c
     })";
-  EXPECT_EQ(why_of("c", twice, with({"aten::mul.Tensor=other"})), "reuse %x");
+  EXPECT_EQ(why_of("c", twice, with_operators({"aten::mul.Tensor=other"})), "reuse %x");
 }
 
 // Holds row 148: both caches are written where they lie, as this one operator may; and without it neither is.
 TEST(InPlaceSet, AChosenOperatorWritesTwoCachesInPlace) {
   const auto copies = [&](const std::vector<std::string>& entries) {
-    const std::string lines = listing(only_method(program_of(testing::kTwoCaches, with(entries))));
+    const std::string lines = listing(only_method(program_of(testing::kTwoCaches, with_operators(entries))));
     int count = 0;
     for (size_t at = lines.find("aten::copy_"); at != std::string::npos; at = lines.find("aten::copy_", at + 1))
       ++count;

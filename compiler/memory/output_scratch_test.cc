@@ -18,8 +18,8 @@ using testing::program_of;
 using testing::written;
 
 /// A method of x, 64 floats, with one delegate on the host, whose region is `region` with %a for x, and then `rest`.
-std::string text_of(const std::string& results, const std::string& region, const std::string& rest,
-                    const std::string& before = "") {
+std::string delegate_text(const std::string& results, const std::string& region, const std::string& rest,
+                          const std::string& before = "") {
   return filled(R"(
     $before
     delegate @d0 "berth.cpu"
@@ -78,11 +78,11 @@ Payload payload_of(const EmittedProgram& emitted, size_t index = 0) {
 using Places = std::vector<std::string>;
 
 TEST(OutputScratch, ResultsAreScratchUntilTheyAreWritten) {
-  const std::string text = text_of("%y: f32[1024]", std::string(kSum) + R"(
+  const std::string text = delegate_text("%y: f32[1024]", std::string(kSum) + R"(
     %d: f32[1024] = aten::repeat(%c, [1024])
     yield %d
   )",
-                                   "return %y");
+                                         "return %y");
   const EmittedProgram own = program_of(text, testing::with_own_scratch());
   EXPECT_EQ(payload_of(own).version, format::kNestedVersion);
   EXPECT_EQ(own.delegates.at(0).scratch_bytes, 2048u + 4) << "the sum lies behind what it is made of";
@@ -102,7 +102,7 @@ TEST(OutputScratch, ResultsAreScratchUntilTheyAreWritten) {
 
 // The guards between the outputs and the scratch are in every order: a proof that counts them on one side alone fails.
 TEST(OutputScratch, TheScheduleIsProvenOptimalBesideGuards) {
-  const std::string text = text_of("%y: f32[8,8]", R"(
+  const std::string text = delegate_text("%y: f32[8,8]", R"(
     %v: f32[8,8] = aten::view_copy(%a, [8, 8])
     %w: f32[8,8] = aten::permute_copy(%v, [1, 0])
     %b: f32[8,8] = aten::permute_copy(%w, [1, 0])
@@ -110,7 +110,7 @@ TEST(OutputScratch, TheScheduleIsProvenOptimalBesideGuards) {
     %d: f32[8,8] = aten::permute_copy(%c, [1, 0])
     yield %d
   )",
-                                   "return %y");
+                                         "return %y");
   const EmittedProgram program = program_of(text);
   EXPECT_EQ(program.delegates.at(0).own_scratch_bytes, 512u);
   EXPECT_EQ(program.delegates.at(0).scratch_bytes, 256u);
@@ -118,12 +118,12 @@ TEST(OutputScratch, TheScheduleIsProvenOptimalBesideGuards) {
 }
 
 TEST(OutputScratch, ResultsWrittenInPlaceLeaveNoScratch) {
-  const EmittedProgram emitted = program_of(text_of("%y: f32[64]", R"(
+  const EmittedProgram emitted = program_of(delegate_text("%y: f32[64]", R"(
     %b: f32[64] = aten::exp(%a)
     %c: f32[64] = aten::relu(%b)
     yield %c
   )",
-                                                    "return %y"));
+                                                          "return %y"));
   EXPECT_EQ(payload_of(emitted).places, (Places{"2:0..256", "2:0..256"}));
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 0u);
   const auto& call = std::get<format::DelegateCallDesc>(only_method(emitted).instructions.at(0));
@@ -131,27 +131,27 @@ TEST(OutputScratch, ResultsWrittenInPlaceLeaveNoScratch) {
 }
 
 TEST(OutputScratch, PartsAreScratchToo) {
-  const EmittedProgram emitted = program_of(text_of("%y: f32[128]", R"(
+  const EmittedProgram emitted = program_of(delegate_text("%y: f32[128]", R"(
     %b: f32[64] = aten::exp(%a)
     %c: f32[64] = aten::neg(%a)
     %d: f32[128] = aten::cat([%b, %c], 0)
     yield %d
   )",
-                                                    "return %y"));
+                                                          "return %y"));
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 0u);
   EXPECT_EQ(emitted.delegates.at(0).instructions, 2u) << "nothing is concatenated";
 }
 
 // A result of 1024 bytes does not hold 2048, and two beside each other do not either: they may be far from each other.
 TEST(OutputScratch, NothingCrossesFromOneResultIntoTheNext) {
-  const EmittedProgram small = program_of(text_of("%y: f32[256]", std::string(kSum) + R"(
+  const EmittedProgram small = program_of(delegate_text("%y: f32[256]", std::string(kSum) + R"(
     %d: f32[256] = aten::repeat(%c, [256])
     yield %d
   )",
-                                                  "return %y"));
+                                                        "return %y"));
   EXPECT_EQ(small.delegates.at(0).scratch_bytes, 2052u) << "the sum is alive while the result is made";
   EXPECT_EQ(payload_of(small).version, format::kNestedVersion) << "an output is used only where that saves bytes";
-  const EmittedProgram two = program_of(text_of("%y: f32[256], %z: f32[256]", R"(
+  const EmittedProgram two = program_of(delegate_text("%y: f32[256], %z: f32[256]", R"(
 %b: f32[512] = aten::repeat(%a, [8])
 %p: f32[256] = aten::repeat(%a, [4])
 %c: f32[1] = aten::sum.dim_IntList(%b, [0], true, none)
@@ -161,31 +161,31 @@ TEST(OutputScratch, NothingCrossesFromOneResultIntoTheNext) {
 %e: f32[256] = aten::exp(%d)
 yield %d, %e
 )",
-                                                "return %y, %z"));
+                                                      "return %y, %z"));
   EXPECT_EQ(payload_of(two).arenas, (Sizes{2048, 1024, 1024})) << "p lies in a result, b in the scratch";
   EXPECT_EQ(two.delegates.at(0).own_scratch_bytes, 3072u + 4);
 }
 
 // Four bytes of 2052 could be saved.
 TEST(OutputScratch, ResultsAreUsedOnlyWhereThatSavesEnough) {
-  const EmittedProgram emitted = program_of(text_of("%y: f32[256], %z: f32[256]", std::string(kSum) + R"(
+  const EmittedProgram emitted = program_of(delegate_text("%y: f32[256], %z: f32[256]", std::string(kSum) + R"(
     %d: f32[256] = aten::repeat(%c, [256])
     %e: f32[256] = aten::exp(%d)
     yield %d, %e
   )",
-                                                    "return %y, %z"));
+                                                          "return %y, %z"));
   EXPECT_EQ(payload_of(emitted).version, format::kNestedVersion);
   EXPECT_EQ(emitted.delegates.at(0).scratch_bytes, 2052u);
 }
 
 TEST(OutputScratch, SeveralResultsAreEachScratchUntilTheyAreWritten) {
   // b dies when d is made, and lies in e, which is made later; c in the scratch, or in e.
-  const EmittedProgram emitted = program_of(text_of("%y: f32[16], %z: f32[1024]", std::string(kSum) + R"(
+  const EmittedProgram emitted = program_of(delegate_text("%y: f32[16], %z: f32[1024]", std::string(kSum) + R"(
     %d: f32[16] = aten::repeat(%c, [16])
     %e: f32[1024] = aten::repeat(%d, [64])
     yield %d, %e
   )",
-                                                    "return %y, %z"));
+                                                          "return %y, %z"));
   const Payload payload = payload_of(emitted);
   EXPECT_EQ(payload.arenas, (Sizes{0, 64, 4096}));
   EXPECT_EQ(emitted.delegates.at(0).output_scratch_bytes, (Sizes{64, 4096}));
@@ -197,7 +197,7 @@ TEST(OutputScratch, SharedAndCallersValuesAreNotUsed) {
     yield %d
   )";
   const auto scratch_of = [&](const std::string& rest, const std::string& before = "") {
-    return program_of(text_of("%y: f32[1024]", region, rest, before)).delegates.at(0).scratch_bytes;
+    return program_of(delegate_text("%y: f32[1024]", region, rest, before)).delegates.at(0).scratch_bytes;
   };
   EXPECT_EQ(scratch_of(R"(
     %r: f32[1024] = aten::relu(%y)
@@ -254,11 +254,12 @@ TEST(OutputScratch, TheCallersDeviceMemoryIsNotUsed) {
 
 // What is not a value of its own is copied to its output at the end, as without that use.
 TEST(OutputScratch, AliasedResultsAreCopiedAtTheEnd) {
-  const EmittedProgram emitted = program_of(text_of("%y: f32[1024], %z: f32[64], %w: f32[1024]", std::string(kSum) + R"(
+  const EmittedProgram emitted =
+      program_of(delegate_text("%y: f32[1024], %z: f32[64], %w: f32[1024]", std::string(kSum) + R"(
     %d: f32[1024] = aten::repeat(%c, [1024])
     yield %d, %a, %d
   )",
-                                                    "return %y, %z, %w"));
+                               "return %y, %z, %w"));
   const Payload payload = payload_of(emitted);
   EXPECT_EQ(payload.arenas, (Sizes{4, 4096}));
   EXPECT_EQ(emitted.delegates.at(0).output_scratch_bytes, (Sizes{4096, 0, 0}));

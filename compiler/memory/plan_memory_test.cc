@@ -19,7 +19,7 @@ namespace testing = emit::testing;
 using emit::EmittedProgram;
 using testing::plan_and_emit;
 
-std::vector<uint8_t> bytes_of(unsigned seed) {
+std::vector<uint8_t> program_bytes_of(unsigned seed) {
   const auto emitted = plan_and_emit(ir::testing::RandomModule(seed, ir::testing::any_module()).make());
   if (!emitted.ok()) return {};
   const auto bytes = format::program_bytes(emitted->program);
@@ -31,12 +31,12 @@ TEST(PlanMemory, TheSameModuleGivesTheSameBytesInEveryThread) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr unsigned kModules = 12;
   std::vector<std::vector<uint8_t>> alone;
-  for (unsigned i = 0; i < kModules; ++i) alone.push_back(bytes_of(seed + i));
+  for (unsigned i = 0; i < kModules; ++i) alone.push_back(program_bytes_of(seed + i));
   std::vector<std::vector<std::vector<uint8_t>>> together(3);
   std::vector<std::thread> threads;
   for (auto& own : together) {
     threads.emplace_back([&own, seed] {
-      for (unsigned i = 0; i < kModules; ++i) own.push_back(bytes_of(seed + i));
+      for (unsigned i = 0; i < kModules; ++i) own.push_back(program_bytes_of(seed + i));
     });
   }
   for (std::thread& thread : threads) thread.join();

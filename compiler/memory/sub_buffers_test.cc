@@ -17,7 +17,7 @@ using testing::program_of;
 using testing::value_text;
 using testing::why_of;
 
-std::string forward(const std::string& inputs, const std::string& body) {
+std::string forward_with(const std::string& inputs, const std::string& body) {
   return filled(R"(
     symbol n in [1, 4]
     const @w: f32[1,2,8] = splat<1>
@@ -30,7 +30,7 @@ std::string forward(const std::string& inputs, const std::string& body) {
 
 // x and y 64 bytes each, and their images in 128; the inputs' bytes are free by then.
 TEST(SubBuffers, PartsAreComputedInTheirWholeAndNotCopied) {
-  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8], %y: f32[1,2,8]", R"(
+  const EmittedProgram emitted = program_of(forward_with("%x: f32[1,2,8], %y: f32[1,2,8]", R"(
     %a: f32[1,2,8] = aten::exp(%x)
     %b: f32[1,2,8] = aten::relu(%y)
     %c: f32[1,4,8] = aten::cat([%a, %b], 1)
@@ -66,14 +66,14 @@ TEST(SubBuffers, WholesArePartsOfLargerOnes) {
                     {"rows", std::to_string(2 + 2 * i)},
                     {"joined", std::to_string(4 + 2 * i)}});
   }
-  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body + "return %c5"));
+  const EmittedProgram emitted = program_of(forward_with("%x: f32[1,2,8]", body + "return %c5"));
   EXPECT_EQ(listing(only_method(emitted)).find("aten::cat"), std::string::npos) << listing(only_method(emitted));
 }
 
 // A class token in front of the same rows, layer after layer (CaiT, CrossViT): the judge of files took the token of one
 // layer for a part of the other's whole, because the parts are written under other names than they are joined by.
 TEST(SubBuffers, WholesThatShareAPartHaveNoOtherInCommon) {
-  const EmittedProgram emitted = program_of(forward("%x: f32[2,8], %y: f32[2,8]", R"(
+  const EmittedProgram emitted = program_of(forward_with("%x: f32[2,8], %y: f32[2,8]", R"(
     %p: f32[2,8] = aten::exp(%x)
     %rows: f32[1,2,8] = aten::view_copy(%p, [1, 2, 8])
     %a: f32[2,8] = aten::exp(%y)
@@ -101,18 +101,18 @@ TEST(SubBuffers, SlicesStayInTheirWholeAndTheRestIsFreed) {
     %f: f32[1,8] = aten::neg(%k)
     return %e, %f
   )";
-  const EmittedProgram emitted = program_of(forward("%x: f32[1,2,8]", body));
+  const EmittedProgram emitted = program_of(forward_with("%x: f32[1,2,8]", body));
   EXPECT_EQ(listing(only_method(emitted)), dedent(R"(
     aten::exp.out(v0, v1, v1)
     aten::exp.out(v2, v4, v4)
     aten::neg.out(v3, v5, v5)
   )"));
   EXPECT_EQ(only_method(emitted).arenas[0].bytes, 64u) << "all of it in the bytes of the input";
-  EXPECT_EQ(why_of("q", forward("%x: f32[1,2,8]", body)), "part in place");
+  EXPECT_EQ(why_of("q", forward_with("%x: f32[1,2,8]", body)), "part in place");
 }
 
 TEST(SubBuffers, SplitsStayInTheirWholeAllPartsOrNone) {
-  const std::string text = forward("%x: f32[1,4,8]", R"(
+  const std::string text = forward_with("%x: f32[1,4,8]", R"(
     %h: f32[1,4,8] = aten::exp(%x)
     %a: f32[1,1,8], %b: f32[1,3,8] = aten::split_with_sizes_copy(%h, [1, 3], 1)
     %c: f32[1,1,8] = aten::neg(%a)
@@ -128,13 +128,13 @@ TEST(SubBuffers, SplitsStayInTheirWholeAllPartsOrNone) {
   EXPECT_EQ(only_method(emitted).arenas[0].bytes, 128u);
 }
 
-struct Refusal {
+struct SubBufferRefusal {
   const char* reason;
   const char* inputs;
   const char* body;
 };
 
-constexpr Refusal kRefusals[] = {
+constexpr SubBufferRefusal kSubBufferRefusals[] = {
     {"keep: strided", "%x: f32[2,2,8], %y: f32[2,2,8]", R"(
       %r: f32[2,4,8] = aten::cat([%x, %y], 1)
       return %r
@@ -211,12 +211,12 @@ constexpr Refusal kRefusals[] = {
 };
 
 TEST(SubBuffers, EveryReasonToCopyIsReported) {
-  for (const Refusal& refusal : kRefusals) {
-    EXPECT_EQ(why_of("r", forward(refusal.inputs, refusal.body)), refusal.reason) << refusal.body;
+  for (const SubBufferRefusal& refusal : kSubBufferRefusals) {
+    EXPECT_EQ(why_of("r", forward_with(refusal.inputs, refusal.body)), refusal.reason) << refusal.body;
   }
   MemoryOptions off;
   off.alias = false;
-  EXPECT_EQ(why_of("r", forward("%x: f32[2], %y: f32[2]", R"(
+  EXPECT_EQ(why_of("r", forward_with("%x: f32[2], %y: f32[2]", R"(
     %r: f32[4] = aten::cat([%x, %y], 0)
     return %r
   )"),
@@ -266,8 +266,8 @@ TEST(SubBuffers, AWholeIsOverwrittenOnlyWhenItsPartsAreDead) {
     %c: f32[4,8] = aten::cat([%a, %b], 0)
     %r: f32[4,8] = aten::neg(%c)
   )";
-  EXPECT_EQ(why_of("r", forward("%x: f32[2,8], %y: f32[2,8]", begin + "return %r")), "reuse %c");
-  const std::string late = forward("%x: f32[2,8], %y: f32[2,8]", begin + R"(
+  EXPECT_EQ(why_of("r", forward_with("%x: f32[2,8], %y: f32[2,8]", begin + "return %r")), "reuse %c");
+  const std::string late = forward_with("%x: f32[2,8], %y: f32[2,8]", begin + R"(
     %d: f32[2,8] = aten::exp(%a)
     return %r, %d
   )");
@@ -277,7 +277,7 @@ TEST(SubBuffers, AWholeIsOverwrittenOnlyWhenItsPartsAreDead) {
 
 // The middle part begins at 12 bytes: a multiple of its element, which is all that the portable kernels ask for.
 TEST(SubBuffers, PartsAreAlignedToTheirElementOnly) {
-  EXPECT_EQ(why_of("r", forward("%x: f32[3], %y: f32[5]", R"(
+  EXPECT_EQ(why_of("r", forward_with("%x: f32[3], %y: f32[5]", R"(
     %a: f32[3] = aten::exp(%x)
     %b: f32[5] = aten::exp(%y)
     %r: f32[8] = aten::cat([%a, %b], 0)
@@ -286,7 +286,7 @@ TEST(SubBuffers, PartsAreAlignedToTheirElementOnly) {
             "parts in place");
   MemoryOptions wide;
   wide.alignments.host = 64;
-  EXPECT_EQ(why_of("r", forward("%x: f32[3], %y: f32[5]", R"(
+  EXPECT_EQ(why_of("r", forward_with("%x: f32[3], %y: f32[5]", R"(
     %a: f32[3] = aten::exp(%x)
     %b: f32[5] = aten::exp(%y)
     %r: f32[8] = aten::cat([%a, %b], 0)
@@ -316,7 +316,7 @@ constexpr char kChip[] = R"(
 /// Holds row 136. How many of them are off: a delegate of another maker relies on multiples of 16, as ExecuTorch gives
 /// them.
 int misaligned_for_delegates(const std::string& body, const std::string& inputs) {
-  const EmittedProgram emitted = program_of(kChip + forward(inputs, body));
+  const EmittedProgram emitted = program_of(kChip + forward_with(inputs, body));
   const std::vector<uint64_t> offsets = offsets_of_delegates(emitted);
   EXPECT_FALSE(offsets.empty()) << body;
   int count = 0;
@@ -388,7 +388,7 @@ TEST(SubBuffers, PartsOfDelegatesStartAtMultiplesOf16) {
 }
 
 TEST(SubBuffers, AlignedPartsOfDelegatesAreStillParts) {
-  const std::string text = kChip + forward("%x: f32[4], %y: f32[5]", R"(
+  const std::string text = kChip + forward_with("%x: f32[4], %y: f32[5]", R"(
     %a: f32[4] = aten::exp(%x)
     %p: f32[5] = berth::delegate([%y]) @chip
     %r: f32[9] = aten::cat([%a, %p], 0)

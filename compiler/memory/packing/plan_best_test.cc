@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, PlannerFunction>> all_planners() {
 }
 
 /// The first pair of buffers that share a byte in a step; the definition, without any cleverness.
-std::string overlap(const Problem& p, const Plan& plan) {
+std::string overlapping(const Problem& p, const Plan& plan) {
   for (size_t i = 0; i < p.buffers.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const Buffer& a = p.buffers[i];
@@ -88,7 +88,7 @@ std::vector<int64_t> largest_loads(const Problem& p, int64_t steps) {
 }
 
 void expect_sound(const Problem& p, const Plan& plan, const std::string& who) {
-  EXPECT_EQ(overlap(p, plan), "") << who;
+  EXPECT_EQ(overlapping(p, plan), "") << who;
   const Status judged = validate(p, plan);
   EXPECT_TRUE(judged.ok()) << who << ": " << judged.error().text();
   for (const SpaceUse& use : plan.spaces) EXPECT_GE(use.height, use.lower_bound) << who;

@@ -9,17 +9,17 @@
 namespace berth::packing {
 namespace {
 
-int64_t looks = 0;
+int64_t limit_looks = 0;
 
 /// A millisecond goes by between two looks.
-int64_t look_again() { return ++looks * 1'000'000; }
+int64_t look_again() { return ++limit_looks * 1'000'000; }
 
 Plan plan_in(const Problem& problem, double seconds, int64_t nodes = kManyNodes) {
   PlanOptions options;
   options.nodes = nodes;
   options.time_limit = seconds;
   options.clock = look_again;
-  looks = 0;
+  limit_looks = 0;
   const Expected<Plan> plan = plan_best(problem, options);
   EXPECT_TRUE(plan.ok());
   EXPECT_TRUE(validate(problem, *plan).ok());
@@ -37,7 +37,7 @@ TEST(TimeLimit, IsNoticedWithinASearch) {
   const Problem problem = planted_problem(3, 320, 0).problem;
   const Plan plan = plan_in(problem, 2);
   EXPECT_TRUE(plan.truncated);
-  EXPECT_LE(looks, 2002);
+  EXPECT_LE(limit_looks, 2002);
   // A node of 320 bodies takes some microseconds; a look is due every 50 of them.
   EXPECT_GT(plan.nodes, 1000);
   EXPECT_LT(plan.nodes, 2000 * 50);
@@ -48,7 +48,7 @@ TEST(TimeLimit, AFirstPlanIsMadeHoweverShortItIs) {
     const Plan plan = plan_in(problem, 1e-9);
     EXPECT_TRUE(plan.truncated);
     EXPECT_EQ(plan.offsets, first_plan(problem).offsets);
-    EXPECT_LE(looks, 2);
+    EXPECT_LE(limit_looks, 2);
   }
 }
 
@@ -61,7 +61,7 @@ TEST(TimeLimit, MayStrikeAnywhere) {
     for (int64_t ms = 1; ms < 500; ms += 1 + ms / 2) {
       const Plan plan = plan_in(problem, 1e-3 * static_cast<double>(ms));
       EXPECT_LE(plan.spaces[0].height, first);
-      EXPECT_LE(looks, ms + 2);
+      EXPECT_LE(limit_looks, ms + 2);
     }
   }
 }
@@ -69,7 +69,7 @@ TEST(TimeLimit, MayStrikeAnywhere) {
 TEST(TimeLimit, IsCheckedOftenWithManyBuffers) {
   const Plan plan = plan_in(long_problem(3, 10'000), 1e6, 10'000);
   EXPECT_FALSE(plan.optimal());  // so all the work that may be done was done: a second or so
-  EXPECT_GT(looks, 400);
+  EXPECT_GT(limit_looks, 400);
 }
 
 TEST(TimeLimit, OneThatIsNotReachedChangesNothing) {

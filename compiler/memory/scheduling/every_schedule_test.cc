@@ -113,7 +113,7 @@ int64_t peak(const Problem& problem, const std::vector<int32_t>& order) {
   return most;
 }
 
-bool respects(const Problem& problem, const std::vector<int32_t>& order) {
+bool keeps_edges(const Problem& problem, const std::vector<int32_t>& order) {
   std::vector<int> step(order.size());
   for (size_t i = 0; i < order.size(); ++i) step[order[i]] = static_cast<int>(i);
   const auto after = [&](int32_t a, int32_t b) { return a >= 0 && step[size_t(a)] > step[size_t(b)]; };
@@ -162,7 +162,7 @@ TEST(EverySchedule, IsALowerBoundForSmallGraphs) {
     int64_t best = INT64_MAX;
     std::vector<int32_t> order = all_tasks(problem);
     do {
-      if (respects(problem, order)) best = std::min(best, peak(problem, order));
+      if (keeps_edges(problem, order)) best = std::min(best, peak(problem, order));
     } while (std::next_permutation(order.begin(), order.end()));
     ASSERT_FALSE(every_schedule_needs(problem, {}, all_tasks(problem), best + 1)) << "round " << round;
     exact += every_schedule_needs(problem, {}, all_tasks(problem), best) ? 1 : 0;

@@ -109,7 +109,7 @@ int64_t defined_time(const std::vector<TaskTime>& times, const std::vector<int32
   return last;
 }
 
-bool respects(const Problem& problem, const std::vector<int32_t>& order) {
+bool is_readers_last(const Problem& problem, const std::vector<int32_t>& order) {
   std::vector<int32_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<int32_t>(i);
   for (const Buffer& buffer : problem.buffers) {
@@ -126,7 +126,7 @@ int64_t best_of_all(const Timed& timed, int64_t most_bytes) {
   std::iota(order.begin(), order.end(), 0);
   int64_t best = -1;
   do {
-    if (!respects(timed.problem, order) || peak_of(timed.problem, order) > most_bytes) continue;
+    if (!is_readers_last(timed.problem, order) || peak_of(timed.problem, order) > most_bytes) continue;
     const int64_t time = defined_time(timed.times, order);
     if (best < 0 || time < best) best = time;
   } while (std::next_permutation(order.begin(), order.end()));
@@ -142,7 +142,7 @@ TEST(Fastest, NoOrderOfASmallGraphIsFaster) {
     Deadline never;
     const auto found = fastest_order(timed.problem, timed.times, {INT64_MAX, 5040}, &never);
     ASSERT_TRUE(found.has_value());
-    ASSERT_TRUE(respects(timed.problem, found->tasks));
+    ASSERT_TRUE(is_readers_last(timed.problem, found->tasks));
     EXPECT_TRUE(found->exhaustive);
     EXPECT_EQ(found->nanoseconds, defined_time(timed.times, found->tasks));
     EXPECT_EQ(found->nanoseconds, best_of_all(timed, INT64_MAX));
