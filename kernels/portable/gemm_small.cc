@@ -66,9 +66,8 @@ BERTH_MULTIVERSION void multiply(const Product& p, int64_t begin, int64_t end) {
 bool are_small_products(const Product& p) {
   return p.dtype == DType::kF32 && p.start == nullptr && p.a_scale.real == 1 && p.batches() >= kManyProducts &&
          p.axis[0].count == 1 && p.axis[1].count == 1 && is_matrix(p.axis[0]) && is_matrix(p.axis[1]) &&
-         is_matrix(p.axis[2]) && p.channels > 0 && p.axis[2].count <= kMostColumns &&
-         p.rows <= kFewMultiplications && p.channels <= kFewMultiplications &&
-         p.rows * p.axis[2].count * p.channels <= kFewMultiplications;
+         is_matrix(p.axis[2]) && p.channels > 0 && p.axis[2].count <= kMostColumns && p.rows <= kFewMultiplications &&
+         p.channels <= kFewMultiplications && p.rows * p.axis[2].count * p.channels <= kFewMultiplications;
 }
 
 void run_small_products(KernelContext& context, const Product& p) {
