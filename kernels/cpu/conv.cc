@@ -79,14 +79,19 @@ class DenseArguments {
   size_t count_ = 0;
 };
 
-// Elements of what an engine reads and writes; 0 of what is not there, -1 of another element type.
+// Elements of what an engine reads and writes; 0 of what is not there, -1 of another element type than f32 or, of input
+// and result, bf16.
 struct Reads {
   int64_t input = 0, bias = 0, residual = 0, out = 0;
+  bool narrow_input = false, narrow_out = false;
 
   bool operator==(const Reads& other) const {
-    return input == other.input && bias == other.bias && residual == other.residual && out == other.out;
+    return input == other.input && bias == other.bias && residual == other.residual && out == other.out &&
+           narrow_input == other.narrow_input && narrow_out == other.narrow_out;
   }
 };
+
+bool is_narrow(const Tensor& tensor) { return tensor.dtype() == DType::kBF16; }
 
 template <typename Op>
 Reads reads_of(const typename Op::Args& args) {
@@ -94,7 +99,9 @@ Reads reads_of(const typename Op::Args& args) {
     if (tensor == nullptr) return int64_t{0};
     return tensor->dtype() == DType::kF32 ? tensor->numel() : int64_t{-1};
   };
-  return {elements(&args.input), elements(args.bias), elements(args.residual), elements(&args.out)};
+  const bool narrow_input = is_narrow(args.input), narrow_out = is_narrow(args.out);
+  return {narrow_input ? args.input.numel() : elements(&args.input), elements(args.bias), elements(args.residual),
+          narrow_out ? args.out.numel() : elements(&args.out),       narrow_input,        narrow_out};
 }
 
 // The sizes that the engine is ready for, where calls have different ones.
@@ -266,8 +273,16 @@ Error call(KernelContext& context, const typename Op::Args& args) {
   }
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, input, out));
   Operands operands;
-  operands.input = input.data<float>();
-  operands.out = out.data<float>();
+  if (is_narrow(input)) {
+    operands.narrow_input = input.data<uint16_t>();
+  } else {
+    operands.input = input.data<float>();
+  }
+  if (is_narrow(out)) {
+    operands.narrow_out = out.data<uint16_t>();
+  } else {
+    operands.out = out.data<float>();
+  }
   if (args.bias != nullptr) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.bias));
     operands.bias = args.bias->template data<float>();

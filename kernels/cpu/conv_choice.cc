@@ -160,16 +160,19 @@ std::unique_ptr<EngineKind> choose(const Spec& spec, int threads, Prefer prefer)
 // Whether the weight is narrow; then `kind` is what takes it, or null.
 template <typename Spec>
 bool takes_narrow(const Spec& spec, int threads, Prefer prefer, std::unique_ptr<EngineKind>* kind) {
+  const bool narrow = spec.weight_type == static_cast<int64_t>(DType::kBF16);
+  if (!narrow && spec.narrow_input + spec.narrow_out != 0) return true;
+  if (spec.narrow_out != 0 && spec.finish.residual != 0) return true;
   if (spec.weight_type == static_cast<int64_t>(DType::kF32)) return false;
 #ifdef BERTH_HIGHWAY
-  if (spec.weight_type == static_cast<int64_t>(DType::kBF16)) {
+  if (narrow) {
     *kind = bf16_tile_kind(spec, threads);
     return true;
   }
   *kind = f16_tile_kind(spec);
   if (*kind != nullptr) return true;
 #else
-  if (spec.weight_type == static_cast<int64_t>(DType::kBF16)) return true;
+  if (narrow) return true;
 #endif
   // Of f16 nothing but the weight is narrow: engines of f32 take it when it is widened.
   Spec wide = spec;

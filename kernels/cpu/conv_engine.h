@@ -11,6 +11,9 @@ struct Operands {
   const float* input = nullptr;
   const float* bias = nullptr;  // null for none
   float* out = nullptr;         // holds the residual, if there is one
+  /// Elements of bf16 in place of `input` and `out`, where the engine was made for them.
+  const uint16_t* narrow_input = nullptr;
+  uint16_t* narrow_out = nullptr;
 };
 
 /// Some rows of one image, for a part of a result. Rows are those of memory: a whole width of pixels with all channels.

@@ -9,6 +9,13 @@ using portable::Convolution;
 
 bool is_f32(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && tensor.device().is_cpu(); }
 
+// What is multiplied with a weight of bf16, and the result, may be bf16 too.
+bool is_taken(const Tensor& tensor, const Weight& weight) {
+  const bool narrow = tensor.dtype() == DType::kBF16 && weight.tensor->dtype() == DType::kBF16;
+  return is_f32(tensor) || (narrow && tensor.device().is_cpu());
+}
+int64_t is_narrow(const Tensor& tensor) { return tensor.dtype() == DType::kBF16 ? 1 : 0; }
+
 bool is_weight_type(DType type) { return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16; }
 
 bool is_static(const Tensor* tensor) { return tensor == nullptr || tensor->dynamism() == ShapeDynamism::kStatic; }
@@ -52,13 +59,16 @@ void copy_strides(const Tensor& tensor, int64_t (&strides)[4]) {
 class DenseConvolution {
  public:
   DenseConvolution(const arguments::fused_conv_out& args, const Weight& weight)
-      : args_(args), weight_(type_of(weight), weight.dense.rank, sizes_of(weight), kOrder, strides_, nullptr) {}
+      : args_(args),
+        given_type_(weight.tensor->dtype()),
+        weight_(type_of(weight), weight.dense.rank, sizes_of(weight), kOrder, strides_, nullptr) {}
 
   Error read(KernelContext& context, Convolution* c) const {
     c->input = &args_.input;
     c->weight = &weight_;
     c->bias = args_.bias;
     c->out = &args_.out;
+    c->checked_types = has_narrow_tensors();
     c->transposed = args_.transposed;
     c->groups = args_.groups;
     const portable::ConvolutionLists lists = {args_.stride, args_.padding, args_.dilation, args_.output_padding};
@@ -72,12 +82,17 @@ class DenseConvolution {
     const DType type = weight.tensor->dtype();
     return is_weight_type(type) ? DType::kF32 : type;
   }
+  // Which would fit a weight of bf16 that is not made wide here.
+  bool has_narrow_tensors() const {
+    return given_type_ == DType::kBF16 && (is_narrow(args_.input) != 0 || is_narrow(args_.out) != 0);
+  }
   int32_t* sizes_of(const Weight& weight) {
     for (int i = 0; i < weight.dense.rank; ++i) sizes_[i] = weight.dense.size[i];
     return sizes_;
   }
 
   const arguments::fused_conv_out& args_;
+  DType given_type_;
   int32_t sizes_[DenseSizes::kMaxRank];
   int64_t strides_[DenseSizes::kMaxRank];
   Tensor weight_;
@@ -123,10 +138,12 @@ Fit read_conv(const arguments::fused_conv_out& args, const Weight& weight, ConvS
   if (dense.read(context, &c) != Error::kOk) return Fit::kWrong;
   const Tensor& out = *c.out;
   if (out.rank() != c.input->rank() || out.sizes() != portable::convolution_sizes(c).span()) return Fit::kShape;
-  if (c.spatial > 2 || !is_f32(*c.input) || !is_f32(out)) return Fit::kShape;
+  if (c.spatial > 2 || !is_taken(*c.input, weight) || !is_taken(out, weight)) return Fit::kShape;
   if (c.input->numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
   spec->weight_type = static_cast<int64_t>(weight.tensor->dtype());
+  spec->narrow_input = is_narrow(*c.input);
+  spec->narrow_out = is_narrow(out);
   spec->transposed = c.transposed ? 1 : 0;
   spec->open = all_static(args) ? 0 : 1;
   spec->batch = c.batch;
@@ -173,11 +190,14 @@ Fit read_linear(const arguments::fused_linear_out& args, const Weight& weight, L
   for (int i = 0; i + 1 < input.rank(); ++i) {
     if (input.size(i) != out.size(i)) return Fit::kShape;
   }
-  if (!is_f32(input) || !is_f32(out) || !input.is_contiguous() || !out.is_contiguous()) return Fit::kShape;
+  if (!is_taken(input, weight) || !is_taken(out, weight) || !input.is_contiguous() || !out.is_contiguous())
+    return Fit::kShape;
   if (input.numel() == 0 || out.numel() == 0) return Fit::kShape;
   if (!is_weight_type(weight.tensor->dtype())) return Fit::kShape;
   if (!weight.packed && !weight.tensor->is_contiguous()) return Fit::kShape;
   spec->weight_type = static_cast<int64_t>(weight.tensor->dtype());
+  spec->narrow_input = is_narrow(input);
+  spec->narrow_out = is_narrow(out);
   spec->rows = out.numel() / spec->columns;
   spec->open = all_static(args) ? 0 : 1;
   return read_finish(args, spec->columns, &spec->finish);

@@ -34,6 +34,7 @@ struct ConvSpec {
   /// Of batch, channel, and the axes, in elements; 0 along an axis of one.
   int64_t in_stride[4] = {}, out_stride[4] = {};
   int64_t weight_type = static_cast<int64_t>(DType::kF32);  // or bf16, f16
+  int64_t narrow_input = 0, narrow_out = 0;                 // whether they are bf16, as the weight is then, and not f32
   Finish finish;
 
   /// Multiplications and additions.
@@ -46,6 +47,7 @@ struct LinearSpec {
   int64_t rows = 1, depth = 1, columns = 1;
   int64_t weight_type = static_cast<int64_t>(DType::kF32);  // or bf16, f16
   int64_t open = 0;                                         // whether calls may have fewer rows
+  int64_t narrow_input = 0, narrow_out = 0;                 // whether they are bf16, as the weight is then, and not f32
   Finish finish;
 
   double flops() const {

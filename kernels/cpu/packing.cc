@@ -70,6 +70,15 @@ bool read_spec(const ConvToPack& conv, ConvSpec* spec) {
   return read_finish(conv, &spec->finish);
 }
 
+bool read_spec(const LinearToPack& linear, LinearSpec* spec) {
+  spec->rows = linear.rows;
+  spec->open = linear.open ? 1 : 0;
+  spec->depth = linear.depth;
+  spec->columns = linear.columns;
+  spec->weight_type = static_cast<int64_t>(linear.weight_type);
+  return read_finish(linear, &spec->finish);
+}
+
 // Whether the engines will be chosen, and will choose, as they would on a machine with this instruction set and no
 // more.
 bool stand_on(const std::string& isa) {
@@ -140,12 +149,7 @@ bool pack_conv(const ConvToPack& conv, const void* weight, const std::string& is
 
 bool pack_linear(const LinearToPack& linear, const void* weight, const std::string& isa, PackedWeight* packed) {
   LinearSpec spec;
-  spec.rows = linear.rows;
-  spec.open = linear.open ? 1 : 0;
-  spec.depth = linear.depth;
-  spec.columns = linear.columns;
-  spec.weight_type = static_cast<int64_t>(linear.weight_type);
-  if (isa == "generic" || !read_finish(linear, &spec.finish)) return false;
+  if (isa == "generic" || !read_spec(linear, &spec)) return false;
   DenseSizes dense;
   dense.rank = 2;
   dense.size[0] = static_cast<int32_t>(linear.depth);
@@ -169,12 +173,30 @@ Narrowing narrowing_of(const ConvToPack& conv, const std::string& isa) {
 Narrowing narrowing_of(const LinearToPack& linear, const std::string& isa) {
   if (isa != "generic" && !stand_on(isa)) return Narrowing::kNoEngine;
   LinearSpec spec;
-  spec.rows = linear.rows;
-  spec.open = linear.open ? 1 : 0;
-  spec.depth = linear.depth;
-  spec.columns = linear.columns;
-  spec.weight_type = static_cast<int64_t>(linear.weight_type);
+  if (!read_spec(linear, &spec)) return Narrowing::kNoEngine;
   return choose_engine(spec, kThreads) == nullptr ? Narrowing::kNoEngine : Narrowing::kNarrow;
+}
+
+namespace {
+
+template <typename Spec>
+bool takes_narrow(Spec& spec, const std::string& isa) {
+  if (spec.weight_type != static_cast<int64_t>(DType::kBF16) || (isa != "generic" && !stand_on(isa))) return false;
+  spec.narrow_input = 1;
+  spec.narrow_out = spec.finish.residual == 0 ? 1 : 0;
+  return choose_engine(spec, kThreads) != nullptr;
+}
+
+}  // namespace
+
+bool takes_narrow_tensors(const ConvToPack& conv, const std::string& isa) {
+  ConvSpec spec;
+  return read_spec(conv, &spec) && takes_narrow(spec, isa);
+}
+
+bool takes_narrow_tensors(const LinearToPack& linear, const std::string& isa) {
+  LinearSpec spec;
+  return read_spec(linear, &spec) && takes_narrow(spec, isa);
 }
 
 }  // namespace berth::cpu

@@ -93,6 +93,11 @@ enum class Narrowing {
 Narrowing narrowing_of(const ConvToPack& conv, const std::string& isa);
 Narrowing narrowing_of(const LinearToPack& linear, const std::string& isa);
 
+/// Whether there is a fast kernel for this call that reads an input of bf16, and writes such a result where it has no
+/// residual. False for a weight that is not bf16.
+bool takes_narrow_tensors(const ConvToPack& conv, const std::string& isa);
+bool takes_narrow_tensors(const LinearToPack& linear, const std::string& isa);
+
 /// The weight of berth::quantized_linear, [depth, columns], or of berth::quantized_conv, [out, in, window…], dense.
 struct QuantizedToPack {
   std::vector<int32_t> sizes;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/tiles_narrow.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -28,6 +29,8 @@ constexpr int64_t kSmallPadded = 1 << 14;
 // for which lines that another one reads too are rounded once more.
 constexpr int64_t kNearInput = 1 << 18;
 constexpr int64_t kFewRows = 8;
+// Floats of a result of bf16 that stay in a first-level cache until they are rounded: a few strips of a panel.
+constexpr int64_t kNearResult = 1 << 12;
 // As many cycles as sums wait for a product of matrices, which takes one for each row.
 constexpr int64_t kMatrixWait = 52;
 
@@ -37,7 +40,8 @@ struct PairJob {
   int64_t depth = 1;  // in elements
   // Of products: the pixel of the result at [y, x] reads that of the input at [y * stride, x * stride].
   bool product = false;
-  bool matrix = false;  // the rounded input of a window has its padding in memory
+  bool matrix = false;                            // the rounded input of a window has its padding in memory
+  bool narrow_input = false, narrow_out = false;  // they are bf16
   int64_t in[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0};
 
   void set_sizes(const ConvSpec& spec) {
@@ -59,6 +63,11 @@ struct PairJob {
   /// How far the windows of `count` pixels of the result reach along axis `i`.
   int64_t seen(int i, int64_t count) const {
     return (count - 1) * tiles.stride[i] + (tiles.kernel[i] - 1) * tiles.dilation[i] + 1;
+  }
+  /// Whether the input is pairs already, where they are multiplied.
+  bool is_in_place() const {
+    const bool in_order = product ? stride[0] == 1 && stride[1] == 1 : !matrix;
+    return narrow_input && depth % 2 == 0 && in_order;
   }
   int64_t weight_pairs() const { return tiles.groups * tiles.panels * tiles.weight_panel; }
   int64_t in_pixels() const { return product ? tiles.pixels() : tiles.batch * tiles.in[0] * tiles.in[1]; }
@@ -122,7 +131,7 @@ int64_t band_of(const PairJob& job, int threads) {
   return std::clamp<int64_t>(near, 1, std::min(fair, t.out[0]));
 }
 
-// How the rounded input lies in temporary memory: whole, or a block for each slot.
+// How the rounded input lies in temporary memory: whole, or a block for each slot. One that is read in place takes none.
 struct Rounded {
   int slots = 0;       // 0: whole
   int64_t block = 0;   // strips of a product, rows of the result of a window
@@ -149,12 +158,12 @@ struct Rounded {
   size_t bytes() const { return all() * sizeof(float); }
 
  private:
-  static int64_t whole(const PairJob& job) { return job.in_pixels() * job.pixel_pairs(); }
+  static int64_t whole(const PairJob& job) { return job.is_in_place() ? 0 : job.in_pixels() * job.pixel_pairs(); }
   void set_block(const PairJob& job, int threads, int64_t count) {
     const TileJob& t = job.tiles;
     block = count;
     const int64_t pixels = job.product ? block * t.strip_height : job.seen(0, block) * t.in[1];
-    floats = align_up<int64_t>(pixels * job.pixel_pairs(), 16);
+    floats = job.is_in_place() ? 0 : align_up<int64_t>(pixels * job.pixel_pairs(), 16);
     slots = portable::slots_for(threads, blocks(job), work_of(t), kSerialWork);
   }
 };
@@ -245,7 +254,7 @@ class PairEngine final : public PackedEngine {
   }
 
   int64_t row_scratch(int64_t rows) const override {
-    if (!job_.product || job_.stride[0] != 1 || job_.stride[1] != 1) return -1;
+    if (!job_.product || job_.stride[0] != 1 || job_.stride[1] != 1 || job_.narrow_input || job_.narrow_out) return -1;
     const TileJob job = row_job(rows);
     return align_up<int64_t>(row_block(job) * job.strip_height * job_.pixel_pairs(), 16);
   }
@@ -269,12 +278,17 @@ class PairEngine final : public PackedEngine {
   }
 
   Error run(KernelContext& context, const Operands& operands, const float* weight) override {
-    auto* const memory = static_cast<float*>(context.allocate_temp(rounded_.bytes()));
-    if (memory == nullptr) return Error::kMemoryAllocationFailed;
+    float* memory = nullptr;
+    if (rounded_.bytes() > 0) {
+      memory = static_cast<float*>(context.allocate_temp(rounded_.bytes()));
+      if (memory == nullptr) return Error::kMemoryAllocationFailed;
+    }
     job_.tiles.weight = weight;
     job_.tiles.bias = operands.bias;
     job_.tiles.out_data = operands.out;
     input_ = operands.input;
+    narrow_input_ = operands.narrow_input;
+    narrow_out_ = operands.narrow_out;
     if (rounded_.slots == 0) {
       run_whole(context, memory);
     } else if (job_.product) {
@@ -318,8 +332,25 @@ class PairEngine final : public PackedEngine {
 
   // `count` pixels from the input's pixel `begin` on as pairs.
   void round_run(int64_t begin, int64_t count, float* to) const {
-    round_run(input_ + begin * job_.tiles.groups * job_.depth, count, to);
+    const int64_t channels = job_.tiles.groups * job_.depth;
+    if (job_.narrow_input) return copy_run(narrow_input_ + begin * channels, count, to);
+    round_run(input_ + begin * channels, count, to);
   }
+  // The same of an input that is rounded.
+  void copy_run(const uint16_t* from, int64_t count, float* to) const {
+    const int64_t depth = job_.depth, runs = count * job_.tiles.groups;
+    if (depth % 2 == 0) {
+      std::memcpy(to, from, runs * depth * sizeof(uint16_t));
+      return;
+    }
+    auto* pixel = reinterpret_cast<uint16_t*>(to);
+    for (int64_t i = 0; i < runs; ++i, from += depth, pixel += depth + 1) {
+      std::memcpy(pixel, from, depth * sizeof(uint16_t));
+      pixel[depth] = 0;
+    }
+  }
+  // REQUIRES: job_.is_in_place().
+  const float* pairs_in_place() const { return reinterpret_cast<const float*>(narrow_input_); }
   void round_run(const float* from, int64_t count, float* to) const {
     const int64_t groups = job_.tiles.groups;
     if (job_.depth % 2 == 0) return functions_.narrow(from, count * groups * job_.depth, to);
@@ -381,14 +412,16 @@ class PairEngine final : public PackedEngine {
         [&](TileJob& job, int64_t item) {
           const int64_t begin = item * rounded_.block;
           const int64_t end = std::min(begin + rounded_.block, strips);
-          job.first_pixel = job.strip_begin(begin);
-          round_pixels(job.first_pixel, job.strip_begin(end), const_cast<float*>(job.input));
+          if (!job_.is_in_place()) {
+            job.first_pixel = job.strip_begin(begin);
+            round_pixels(job.first_pixel, job.strip_begin(end), const_cast<float*>(job.input));
+          }
           for (int64_t panel = 0; panel < job.groups * job.panels; ++panel)
-            functions_.tiles.run(job, panel, begin, end);
+            run_panel(job, narrow_out_, panel, begin, end, false);
         },
         [&](int64_t slot) {
           TileJob job = job_.tiles;
-          job.input = memory + slot * rounded_.floats;
+          job.input = job_.is_in_place() ? pairs_in_place() : memory + slot * rounded_.floats;
           return job;
         });
   }
@@ -402,12 +435,14 @@ class PairEngine final : public PackedEngine {
           const int64_t image = item / bands, y = item % bands * rounded_.block;
           const PairJob band = band_job(image, y, lines);
           const TileJob& job = band.tiles;
+          uint16_t* const out =
+              job_.narrow_out ? narrow_out_ + image * job_.tiles.out_image + y * job_.tiles.out_row : nullptr;
           const int64_t first = y * job.stride[0];
           round_lines(image, first, first + job.in[0], lines);
           const int64_t strips = job.strips(), block = block_of(band, 1);
           for (int64_t begin = 0; begin < strips; begin += block) {
             for (int64_t panel = 0; panel < job.groups * job.panels; ++panel) {
-              functions_.tiles.run(job, panel, begin, std::min(begin + block, strips));
+              run_panel(job, out, panel, begin, std::min(begin + block, strips), false);
             }
           }
         },
@@ -420,15 +455,15 @@ class PairEngine final : public PackedEngine {
     job.out[0] = std::min(rounded_.block, job.out[0] - y);
     job.in[0] = job_.seen(0, job.out[0]);
     job.input = lines;
-    job.out_data += image * job_.tiles.out_image + y * job_.tiles.out_row;
+    if (!job_.narrow_out) job.out_data += image * job_.tiles.out_image + y * job_.tiles.out_row;
     cutter_.cut_strips(&band);
     return band;
   }
 
   void run_whole(KernelContext& context, float* memory) {
     TileJob& job = job_.tiles;
-    job.input = memory;
-    round_whole(context, memory);
+    job.input = job_.is_in_place() ? pairs_in_place() : memory;
+    if (!job_.is_in_place()) round_whole(context, memory);
     const int64_t strips = job.strips();
     const int64_t panels = job.groups * job.panels;
     // Where there is more weight than input, one panel with all strips; else some strips with all panels.
@@ -442,17 +477,50 @@ class PairEngine final : public PackedEngine {
         const int64_t panel = (begin - first * panels) / count;
         const int64_t strip = (begin - first * panels) % count;
         const int64_t taken = std::min(count - strip, end - begin);
-        run_strips(job, panel, first + strip, first + strip + taken);
+        run_panel(job, narrow_out_, panel, first + strip, first + strip + taken, is_deep(taken));
         begin += taken;
       }
     });
   }
 
-  // A deep panel in parts, each with all strips before the next.
-  void run_strips(const TileJob& job, int64_t panel, int64_t begin, int64_t end) const {
-    if (job_.matrix || !job_.product || job.groups > 1 || job.depth <= kNearDepth || end - begin < kManyStrips) {
-      return functions_.tiles.run(job, panel, begin, end);
+  // Whether so many strips of a panel are summed in parts of their depth.
+  bool is_deep(int64_t strips) const {
+    return !job_.matrix && job_.product && job_.tiles.groups == 1 && job_.tiles.depth > kNearDepth &&
+           strips >= kManyStrips;
+  }
+
+  // Strips of a panel, in parts of their depth or at once. A result of bf16, which `out` begins with, is rounded out of
+  // floats near by.
+  void run_panel(const TileJob& job, uint16_t* out, int64_t panel, int64_t begin, int64_t end, bool deep) const {
+    if (!job_.narrow_out) return run_strips(job, panel, begin, end, deep);
+    alignas(64) float sums[kNearResult];
+    const int64_t width = job.panel_columns;
+    const int64_t first_column = panel / job.panels * job.columns + panel % job.panels * width;
+    const int64_t columns = std::min(width, job.columns - panel % job.panels * width);
+    const int64_t block = std::max<int64_t>(1, kNearResult / (job.strip_height * width));
+    TileJob near = job;
+    near.out_pixel = width;
+    near.out_row = near.out[1] * near.out_pixel;
+    near.out_image = near.out[0] * near.out_row;
+    for (int64_t strip = begin; strip < end; strip += block) {
+      const int64_t last = std::min(strip + block, end);
+      const int64_t pixel = first_pixel_of(job, strip), pixels = first_pixel_of(job, last) - pixel;
+      near.out_data = sums - pixel * width - first_column;
+      run_strips(near, panel, strip, last, deep);
+      functions_.round_rows(sums, width, pixels, columns, out + pixel * job.out_pixel + first_column, job.out_pixel);
     }
+  }
+  // Of the result, in memory's order, that strip `strip` or the next one that stores any begins with.
+  int64_t first_pixel_of(const TileJob& job, int64_t strip) const {
+    const int64_t line = strip / job.strips_per_row, x = job.strip_begin(strip % job.strips_per_row);
+    if (!job_.matrix || job.shape != TileShape::kMixed) return line * job.row_pixels + x;
+    // Rows as wide as the input's.
+    return (line * job.out[0] + x / job.in[1]) * job.out[1] + std::min(x % job.in[1], job.out[1]);
+  }
+
+  // A deep panel in parts, each with all strips before the next.
+  void run_strips(const TileJob& job, int64_t panel, int64_t begin, int64_t end, bool deep) const {
+    if (!deep) return functions_.tiles.run(job, panel, begin, end);
     for (int64_t k = 0; k < job.depth; k += kNearDepth) {
       TileJob part = job;
       part.depth = std::min(kNearDepth, job.depth - k);
@@ -479,6 +547,8 @@ class PairEngine final : public PackedEngine {
   int64_t most_;  // floats of temporary memory
   int threads_;
   const float* input_ = nullptr;
+  const uint16_t* narrow_input_ = nullptr;
+  uint16_t* narrow_out_ = nullptr;
   Zeros zeros_;
 };
 
@@ -486,7 +556,7 @@ class PairKind final : public EngineKind {
  public:
   PairKind(const PairJob& job, const Cutter& cutter, const WeightLayout& layout, int threads)
       : job_(job), cutter_(cutter), layout_(layout), rounded_(job, threads), threads_(threads) {}
-  size_t temp_bytes() const override { return rounded_.bytes() + portable::kTempPadding; }
+  size_t temp_bytes() const override { return rounded_.bytes() == 0 ? 0 : rounded_.bytes() + portable::kTempPadding; }
   std::unique_ptr<Engine> make() const override {
     return std::make_unique<PairEngine>(job_, cutter_, layout_, rounded_, threads_);
   }
@@ -514,6 +584,8 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
   if (!takes(spec)) return nullptr;
   PairJob job;
   job.tiles = tile_job(spec);
+  job.narrow_input = spec.narrow_input != 0;
+  job.narrow_out = spec.narrow_out != 0;
   job.depth = job.tiles.depth;
   job.product = job.tiles.taps() == 1 && spec.padding[0] == 0 && spec.padding[1] == 0;
   for (int i = 0; i < 2; ++i) {
@@ -529,6 +601,8 @@ std::unique_ptr<EngineKind> bf16_tile_kind(const ConvSpec& spec, int threads) {
 std::unique_ptr<EngineKind> bf16_tile_kind(const LinearSpec& spec, int threads) {
   PairJob job;
   job.tiles = tile_job(spec);
+  job.narrow_input = spec.narrow_input != 0;
+  job.narrow_out = spec.narrow_out != 0;
   job.depth = spec.depth;
   job.product = true;
   job.in[1] = spec.rows;

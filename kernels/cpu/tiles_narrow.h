@@ -8,6 +8,9 @@
 // processor multiplies matrices, tiles of a few pixels and more are made of such products: panels have 32 columns then, of
 // which the other functions take the calls of fewer pixels, and the padding of a window is part of the rounded input.
 //
+// An input of bf16 is what would have been rounded, and is read in place where pixels lie as they are multiplied. A result of
+// bf16 is rounded a few strips at a time, out of memory on the stack: the bits are those that a reader of f32 would make.
+//
 // f16: weights are widened in registers, activations and products are f32. Matrix products alone; the weight of a
 // convolution is widened when it is loaded (conv_choice.cc).
 #pragma once
@@ -21,6 +24,10 @@ namespace berth::cpu {
 /// The functions of one instruction set.
 struct PairFunctions {
   TileFunctions tiles;
+  /// Rounds rows of `columns` floats and stores as many numbers of bf16, and nothing behind them. Rows are `from_step` and
+  /// `to_step` elements apart.
+  void (*round_rows)(const float* from, int64_t from_step, int64_t rows, int64_t columns, uint16_t* to,
+                     int64_t to_step);
   /// Rounds `count` floats and stores them as pairs in ceil(count / 2) floats, the last filled up with zero.
   void (*narrow)(const float* from, int64_t count, float* pairs);
   /// The same for each of `pixels` pixels of `depth` floats. REQUIRES: depth is odd.

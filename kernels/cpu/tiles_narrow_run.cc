@@ -135,11 +135,9 @@ HWY_INLINE void store_rounded_at_once(FloatVector x, uint16_t* to) {
 
 #endif
 
-// PairFunctions::narrow.
 template <StoreRounded kStore>
-void narrow(const float* from, int64_t count, float* pairs) {
+HWY_INLINE void round_all(const float* from, int64_t count, uint16_t* to) {
   const FloatTag d;
-  auto* to = reinterpret_cast<uint16_t*>(pairs);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) kStore(hn::LoadU(d, from + i), to + i);
   if (i < count) {
@@ -147,6 +145,27 @@ void narrow(const float* from, int64_t count, float* pairs) {
     kStore(load_part(from + i, count - i), last);
     std::memcpy(to + i, last, (count - i) * sizeof(uint16_t));
   }
+}
+
+// PairFunctions::round_rows.
+template <StoreRounded kStore>
+void round_rows(const float* from, int64_t from_step, int64_t rows, int64_t columns, uint16_t* to, int64_t to_step) {
+  const FloatTag d;
+  if (columns != 2 * kLanes) {
+    for (int64_t i = 0; i < rows; ++i) round_all<kStore>(from + i * from_step, columns, to + i * to_step);
+    return;
+  }
+  for (int64_t i = 0; i < rows; ++i, from += from_step, to += to_step) {
+    kStore(hn::LoadU(d, from), to);
+    kStore(hn::LoadU(d, from + kLanes), to + kLanes);
+  }
+}
+
+// PairFunctions::narrow.
+template <StoreRounded kStore>
+void narrow(const float* from, int64_t count, float* pairs) {
+  auto* const to = reinterpret_cast<uint16_t*>(pairs);
+  round_all<kStore>(from, count, to);
   fill_up(count, to);
 }
 
@@ -182,20 +201,22 @@ struct HalfWeights {
 PairFunctions pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products()) {
-    PairFunctions f = {functions_of<Pairs>(), narrow<store_rounded_at_once>, narrow_pixels<store_rounded_at_once>};
+    PairFunctions f = {functions_of<Pairs>(), round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
+                       narrow_pixels<store_rounded_at_once>};
     // It takes six cycles where a product of floats takes four.
     f.tiles.under_way = 12;
     return f;
   }
 #endif
-  return {functions_of<WidenedPairs>(), narrow<store_rounded>, narrow_pixels<store_rounded>};
+  return {functions_of<WidenedPairs>(), round_rows<store_rounded>, narrow<store_rounded>, narrow_pixels<store_rounded>};
 }
 
 PairFunctions matrix_pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products() && has_bf16_matrices()) {
     TileFunctions tiles = {kLanes, 2, {0, kMatrixTile, kMatrixTile}, kMatrixTile, kMatrixTile, run_matrix_panel};
-    return {tiles, narrow<store_rounded_at_once>, narrow_pixels<store_rounded_at_once>};
+    return {tiles, round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
+            narrow_pixels<store_rounded_at_once>};
   }
 #endif
   return {};

@@ -12,6 +12,7 @@
 #include "kernels/cpu/engine_testing.h"
 #include "kernels/cpu/matrix_products.h"
 #include "kernels/cpu/matrix_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 #include "kernels/cpu/packing.h"
 #include "kernels/portable/convert.h"
 
@@ -26,30 +27,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 int64_t whole(std::mt19937& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
-}
-
-Array as_type(const Array& wide, DType type) {
-  const Array result(type, wide.sizes());
-  result.set(wide.values());
-  return result;
-}
-
-// With the instructions that multiply matrices and pairs, where the processor has them, and without.
-template <typename F>
-void with_and_without_products(F&& f) {
-  if (matrix_functions().tiles.lanes > 0) {
-    SCOPED_TRACE("matrices are multiplied");
-    f();
-  }
-  forbid_matrices(true);
-  for (const bool forbidden : {false, true}) {
-    if (!forbidden && !has_bf16_products()) continue;
-    SCOPED_TRACE(forbidden ? "pairs are widened" : "pairs are multiplied");
-    forbid_bf16_products(forbidden);
-    f();
-  }
-  forbid_bf16_products(false);
-  forbid_matrices(false);
 }
 
 struct Call {

@@ -53,14 +53,26 @@ Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& a
   return check_memory(context, *residual);
 }
 
+static Error resize_narrow_result(KernelContext& context, const arguments::fused_conv_out& args) {
+  const WideArguments<arguments::fused_conv_out> wide(args);
+  Activation activation;
+  Convolution convolution;
+  BERTH_RETURN_IF_ERROR(read_fused_conv(context, wide.args(), &convolution, &activation));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out, convolution_sizes(convolution).span()));
+  return check_memory(context, args.out);
+}
+
 Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& args) {
   if (is_narrow_weight(args.weight)) {
     if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
-    if (args.input.dtype() != DType::kF32) return context.fail(Error::kInvalidArgument, kType);
+    if (!fits_narrow_weight(args)) return context.fail(Error::kInvalidArgument, kType);
     BERTH_RETURN_IF_ERROR(check_memory(context, args.input, args.weight));
+    if (args.out.dtype() == DType::kBF16) BERTH_RETURN_IF_ERROR(resize_narrow_result(context, args));
     WideArguments<arguments::fused_conv_out> wide(args);
     BERTH_RETURN_IF_ERROR(wide.fill(context));
-    return fused_conv_out(context, wide.args());
+    BERTH_RETURN_IF_ERROR(fused_conv_out(context, wide.args()));
+    if (wide.has_narrow_result()) wide.store_result(context);
+    return Error::kOk;
   }
   Activation activation;
   Convolution convolution;
@@ -89,9 +101,9 @@ Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& ar
 
 size_t fused_conv_temp_bytes(const arguments::fused_conv_out& args, int threads) {
   if (args.packing.size != 0) return 0;
-  if (is_narrow_weight(args.weight) && args.input.dtype() == DType::kF32) {
+  if (is_narrow_weight(args.weight) && fits_narrow_weight(args)) {
     const WideArguments<arguments::fused_conv_out> wide(args);
-    return wide_temp_bytes(args.input, args.weight) + fused_conv_temp_bytes(wide.args(), threads);
+    return wide_temp_bytes(args.input, args.weight, args.out) + fused_conv_temp_bytes(wide.args(), threads);
   }
   const size_t kept = args.residual == nullptr ? 0 : args.residual->nbytes() + kTempPadding;
   KernelContext context({}, nullptr);

@@ -81,14 +81,26 @@ Product linear_product(const arguments::fused_linear_out& args) {
   return p;
 }
 
+static Error resize_narrow_result(KernelContext& context, const arguments::fused_linear_out& args) {
+  if (args.input.rank() < 1 || args.weight.rank() != 2) return context.fail(Error::kInvalidArgument, kSizes);
+  Sizes sizes = sizes_of(args.input);
+  sizes.data[sizes.rank - 1] = static_cast<int32_t>(args.weight.size(1));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out, sizes.span()));
+  return check_memory(context, args.out);
+}
+
 Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out& args) {
   if (is_narrow_weight(args.weight)) {
     if (args.packing.size != 0) return context.fail(Error::kNotSupported, kPacked);
-    if (!takes(args.input)) return context.fail(Error::kInvalidArgument, kLayouts);
+    const bool in_order = args.input.is_contiguous() && args.out.is_contiguous();
+    if (!in_order || !fits_narrow_weight(args)) return context.fail(Error::kInvalidArgument, kLayouts);
     BERTH_RETURN_IF_ERROR(check_memory(context, args.input, args.weight));
+    if (args.out.dtype() == DType::kBF16) BERTH_RETURN_IF_ERROR(resize_narrow_result(context, args));
     WideArguments<arguments::fused_linear_out> wide(args);
     BERTH_RETURN_IF_ERROR(wide.fill(context));
-    return fused_linear_out(context, wide.args());
+    BERTH_RETURN_IF_ERROR(fused_linear_out(context, wide.args()));
+    if (wide.has_narrow_result()) wide.store_result(context);
+    return Error::kOk;
   }
   Activation activation;
   BERTH_RETURN_IF_ERROR(prepare_linear(context, args, &activation));
@@ -107,7 +119,7 @@ Error fused_linear_out(KernelContext& context, const arguments::fused_linear_out
 
 size_t fused_linear_temp_bytes(const arguments::fused_linear_out& args, int threads) {
   if (args.packing.size != 0) return 0;
-  return wide_temp_bytes(args.input, args.weight) + rows_scratch_bytes(args.input, args.weight, threads);
+  return wide_temp_bytes(args.input, args.weight, args.out) + rows_scratch_bytes(args.input, args.weight, threads);
 }
 
 Error prepare_lstm_cell(KernelContext& context, const arguments::fused_lstm_cell_out& args) {

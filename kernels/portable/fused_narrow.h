@@ -1,4 +1,5 @@
-// A fused product whose weight is bf16 or f16, while its input and result are f32.
+// A fused product whose weight is bf16 or f16, while its input and result are f32. Where the weight is bf16, the input may
+// be that too, and so may the result of a call without a residual: it is rounded at the end.
 //
 // It is the product of f32 with that weight widened. Where the weight is bf16, the input is rounded to bf16 before, to
 // the nearest and ties to even: so do processors that multiply bf16 (fast kernels may take denormal numbers as zeros
@@ -20,15 +21,25 @@ inline bool is_narrow_weight(const Tensor& weight) {
   return weight.dtype() == DType::kBF16 || weight.dtype() == DType::kF16;
 }
 
-/// The temporary memory that WideArguments takes.
-inline size_t wide_temp_bytes(const Tensor& input, const Tensor& weight) {
-  if (!is_narrow_weight(weight)) return 0;
-  const size_t rounded = weight.dtype() == DType::kBF16 ? input.numel() * sizeof(float) + kTempPadding : 0;
-  return weight.numel() * sizeof(float) + kTempPadding + rounded;
+/// Whether the types of input and result are right for the narrow weight of a call.
+template <typename Args>
+bool fits_narrow_weight(const Args& args) {
+  const bool pairs = args.weight.dtype() == DType::kBF16;
+  const bool input = args.input.dtype() == DType::kF32 || (pairs && args.input.dtype() == DType::kBF16);
+  return input &&
+         (args.out.dtype() == DType::kF32 || (pairs && args.out.dtype() == DType::kBF16 && args.residual == nullptr));
 }
 
-/// Arguments with a wide weight, and an input that is rounded if it has to be, in place of those of a call. Args has the
-/// input first and the weight second.
+/// The temporary memory that WideArguments takes.
+inline size_t wide_temp_bytes(const Tensor& input, const Tensor& weight, const Tensor& out) {
+  if (!is_narrow_weight(weight)) return 0;
+  const size_t rounded = weight.dtype() == DType::kBF16 ? input.numel() * sizeof(float) + kTempPadding : 0;
+  const size_t result = out.dtype() == DType::kBF16 ? out.numel() * sizeof(float) + kTempPadding : 0;
+  return weight.numel() * sizeof(float) + kTempPadding + rounded + result;
+}
+
+/// Arguments with a wide weight, an input that is rounded if it has to be, and a result of f32, in place of those of a
+/// call. Args has the input first and the weight second, and the result last.
 template <typename Args>
 class WideArguments {
  public:
@@ -36,28 +47,46 @@ class WideArguments {
     for (size_t i = 0; i < count_; ++i) values_[i] = args.values()[i];
     replace(args.input, 0);
     replace(args.weight, 1);
+    if (args.out.dtype() == DType::kBF16) replace(args.out, 2, count_ - 1);
   }
   WideArguments(const WideArguments&) = delete;
   WideArguments& operator=(const WideArguments&) = delete;
 
-  /// Without it, or before it, the tensors have no elements that may be read.
+  /// Without it, or before it, the tensors have no elements that may be read. A result of bf16 has the sizes by then that
+  /// it will have.
   Error fill(KernelContext& context) {
     const Tensor& weight = given_.weight;
     BERTH_RETURN_IF_ERROR(widen(context, weight, 1, false));
+    if (has_narrow_result()) {
+      tensors_[2].set_data(context.allocate_temp(given_.out.numel() * sizeof(float)));
+      if (tensors_[2].raw() == nullptr) return Error::kMemoryAllocationFailed;
+    }
     if (weight.dtype() == DType::kBF16) return widen(context, given_.input, 0, true);
     tensors_[0].set_data(given_.input.raw());
     return Error::kOk;
   }
 
+  bool has_narrow_result() const { return given_.out.dtype() == DType::kBF16; }
+  /// Rounds the result. REQUIRES: it is narrow; it was computed.
+  void store_result(KernelContext& context) const {
+    auto* const to = static_cast<uint8_t*>(given_.out.raw());
+    const float* from = tensors_[2].template data<float>();
+    context.parallel_for(given_.out.numel(), 1 << 14, [&](int64_t begin, int64_t end) {
+      convert_elements(DType::kF32, from + begin, DType::kBF16, to + begin * sizeof(uint16_t), end - begin);
+    });
+  }
+
   Args args() const { return Args({values_, count_}); }
 
  private:
-  void replace(const Tensor& tensor, size_t k) {
+  void replace(const Tensor& tensor, size_t k) { replace(tensor, k, k); }
+  void replace(const Tensor& tensor, size_t k, size_t place) {
     std::memcpy(sizes_[k], tensor.sizes().data(), tensor.rank() * sizeof(int32_t));
     tensors_[k] = Tensor(DType::kF32, tensor.rank(), sizes_[k], tensor.dim_order().data(), strides_[k], nullptr,
                          tensor.dynamism(), tensor.device());
+    tensors_[k].set_capacity(tensor.capacity());
     replaced_[k] = EValue(&tensors_[k]);
-    values_[k] = &replaced_[k];
+    values_[place] = &replaced_[k];
   }
 
   Error widen(KernelContext& context, const Tensor& tensor, size_t k, bool round) {
@@ -76,10 +105,10 @@ class WideArguments {
   }
 
   Args given_;
-  int32_t sizes_[2][kMaxRank];
-  int64_t strides_[2][kMaxRank];
-  Tensor tensors_[2];
-  EValue replaced_[2];
+  int32_t sizes_[3][kMaxRank];
+  int64_t strides_[3][kMaxRank];
+  Tensor tensors_[3];
+  EValue replaced_[3];
   EValue* values_[Signature::kMaxParameters];
   size_t count_;
 };
