@@ -267,8 +267,8 @@ namespace h2d_copy_out { enum : size_t { self }; }
 namespace d2h_copy_out { enum : size_t { self }; }
 namespace d2d_copy_out { enum : size_t { self }; }
 namespace fused_conv_out { enum : size_t { input, weight, bias, residual, stride, padding, dilation, transposed,
-    output_padding, groups, activation, alpha, beta, packing }; }
-namespace fused_linear_out { enum : size_t { input, weight, bias, residual, activation, alpha, beta, packing }; }
+    output_padding, groups, activation, alpha, beta, packing, dtype }; }
+namespace fused_linear_out { enum : size_t { input, weight, bias, residual, activation, alpha, beta, packing, dtype }; }
 namespace fused_attention_out { enum : size_t { query, key, value, mask, heads, head_size, query_column, key_column,
     value_column, scale, causal }; }
 namespace fused_elementwise_out { enum : size_t { inputs, code, constants }; }

@@ -24,6 +24,7 @@
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/mean_of_bytes.h"
 #include "compiler/fuse/move_quantization.h"
+#include "compiler/fuse/narrow_results.h"
 #include "compiler/fuse/narrow_weights.h"
 #include "compiler/fuse/order_weights.h"
 #include "compiler/fuse/pack_weights.h"
@@ -140,6 +141,13 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // was fused.
       pass("fuse_bottlenecks", fuse_bottlenecks),
       {"dce", passes::dce},
+      // Behind it, whose convolutions read f32.
+      {"narrow_results",
+       [shared](ir::Module& module, const passes::Options& options) {
+         passes::Options own = options;
+         if (passes::wants_why(options, "narrow_results")) own.why = {"precision"};
+         return narrow_results(module, *shared, own);
+       }},
   };
 }
 

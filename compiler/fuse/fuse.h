@@ -30,6 +30,7 @@
 //     pack_weights            weights in the order in which they are read
 //     share_tables            tables of embeddings that are packed weights as well
 //     fuse_bottlenecks        convolutions of single pixels and single channels, by rows
+//     narrow_results          results in 16 bits, where all who read them round them
 //
 //     fuse_lstm_loops         a loop over the steps of an LSTM: with the next, fuse_recurrent_loops, the one pass
 //     fuse_gru_loops          before placement (compiler/pipeline.cc), and a loop over those of a GRU

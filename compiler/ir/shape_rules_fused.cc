@@ -9,7 +9,6 @@
 namespace berth::ir {
 namespace {
 
-// Input and result are f32 whatever the weight is.
 Status expect_weight(const ShapeArgs& args, const TensorType& type) {
   if (type.dtype == DType::kF32 || type.dtype == DType::kBF16 || type.dtype == DType::kF16) return Done{};
   return args.fail(Error::kInvalidType, "expected a weight of f32, bf16 or f16, found " + args.text(type));
@@ -26,6 +25,24 @@ Expected<TensorType> dense_weight(const ShapeArgs& args, size_t i, size_t packin
   BERTH_ASSIGN_OR_RETURN(weight.shape, packed_shape(args, text));
   weight.dim_order.clear();
   return weight;
+}
+
+// What is multiplied with a weight of bf16 may be bf16 itself.
+Status expect_input(const ShapeArgs& args, const TensorType& input, const TensorType& weight) {
+  if (input.dtype == DType::kBF16 && weight.dtype == DType::kBF16) return Done{};
+  return expect_f32(args, input);
+}
+
+// The type at argument `i`, of the result: bf16 where a weight of bf16 is multiplied, and nothing is added but a bias.
+Expected<DType> result_type(const ShapeArgs& args, size_t i, size_t weight, size_t residual) {
+  BERTH_ASSIGN_OR_RETURN(const DType type, args.dtype(i, DType::kF32));
+  if (type == DType::kF32) return type;
+  if (type == DType::kBF16 && args.tensor(weight).dtype == DType::kBF16 && args.optional_tensor(residual) == nullptr) {
+    return type;
+  }
+  return args.fail(Error::kInvalidType,
+                   "expected a result of f32, or of bf16 where the weight is bf16 and there is no residual, found " +
+                       std::string(to_string(type)));
 }
 
 // Where a fused convolution has its weight, bias and packing.
@@ -62,14 +79,17 @@ Expected<TensorType> convolve_pixels(const ShapeQuery& query, const ShapeArgs& a
 }  // namespace
 
 Expected<Types> infer_fused_conv(const ShapeQuery& query) {
+  namespace at = arg::fused_conv_out;
   const ShapeArgs args(query);
-  const TensorType& input = args.tensor(0);
-  BERTH_TRY(expect_f32(args, input));
-  BERTH_TRY(expect_activation(args, 10));
-  BERTH_ASSIGN_OR_RETURN(Types types,
-                         convolve(query, args, input, {1, 2, 13}, {query.args.begin() + 4, query.args.begin() + 10}));
+  TensorType input = args.tensor(at::input);
+  BERTH_TRY(expect_input(args, input, args.tensor(at::weight)));
+  input.dtype = DType::kF32;
+  BERTH_TRY(expect_activation(args, at::activation));
+  BERTH_ASSIGN_OR_RETURN(Types types, convolve(query, args, input, {at::weight, at::bias, at::packing},
+                                               {query.args.begin() + at::stride, query.args.begin() + at::activation}));
   TensorType& out = std::get<TensorType>(types[0]);
-  BERTH_TRY(expect_residual(args, 3, out.shape));
+  BERTH_TRY(expect_residual(args, at::residual, out.shape));
+  BERTH_ASSIGN_OR_RETURN(out.dtype, result_type(args, at::dtype, at::weight, at::residual));
   out.dim_order = input.dim_order;
   return types;
 }
@@ -111,23 +131,25 @@ Expected<Types> infer_inverted_residual(const ShapeQuery& query) {
 }
 
 Expected<Types> infer_fused_linear(const ShapeQuery& query) {
+  namespace at = arg::fused_linear_out;
   const ShapeArgs args(query);
-  const TensorType& input = args.tensor(0);
-  BERTH_TRY(expect_f32(args, input));
+  const TensorType& input = args.tensor(at::input);
+  BERTH_TRY(expect_input(args, input, args.tensor(at::weight)));
   BERTH_TRY(args.expect_rank(input, 1, kMaxRank, "an input"));
-  BERTH_TRY(expect_activation(args, 4));
-  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, 1, 7));
+  BERTH_TRY(expect_activation(args, at::activation));
+  BERTH_ASSIGN_OR_RETURN(const TensorType weight, dense_weight(args, at::weight, at::packing));
   BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
   BERTH_TRY(args.same_size(input.shape.back(), weight.shape[0], "inner sizes"));
   Shape shape = input.shape;
   shape.back() = weight.shape[1];
-  if (const TensorType* bias = args.optional_tensor(2)) {
+  if (const TensorType* bias = args.optional_tensor(at::bias)) {
     BERTH_TRY(expect_f32(args, *bias));
     BERTH_TRY(args.expect_rank(*bias, 1, 1, "a bias"));
     BERTH_TRY(args.same_size(bias->shape[0], shape.back(), "sizes of bias and columns"));
   }
-  BERTH_TRY(expect_residual(args, 3, shape));
-  return args.one(DType::kF32, std::move(shape));
+  BERTH_TRY(expect_residual(args, at::residual, shape));
+  BERTH_ASSIGN_OR_RETURN(const DType type, result_type(args, at::dtype, at::weight, at::residual));
+  return args.one(type, std::move(shape));
 }
 
 Expected<Types> infer_fused_attention(const ShapeQuery& query) {

@@ -208,5 +208,106 @@ TEST(RandomCpu, BlocksByRowsGiveTheBitsOfTheirConvolutions) {
   }
 }
 
+/// Convolutions and products in a row.
+class Chain {
+ public:
+  explicit Chain(unsigned seed) : random_(seed) {
+    const bool images = seed % 3 != 0;
+    const int layers = whole(3, 5);
+    images ? start({whole(1, 2), channels(), whole(5, 40), whole(5, 40)}) : start({whole(1, 200), channels()});
+    for (int i = 0; i < layers; ++i) images ? convolve() : multiply();
+  }
+
+  /// That returns the last result, and the others with it if `all`.
+  ir::Module make(bool all) const {
+    std::string outputs = "%" + names_.back();
+    for (size_t i = 1; all && i + 1 < names_.size(); ++i) outputs += ", %" + names_[i];
+    const auto module = ir::parse(constants_ + head_ + values_ + body_ + "return " + outputs + "\n}\n");
+    EXPECT_TRUE(module.ok()) << module.error().text();
+    return *module;
+  }
+
+ private:
+  int whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  int channels() { return whole(0, 2) == 0 ? whole(5, 70) : 16 * whole(1, 4); }
+
+  static std::string type_of(const std::vector<int>& sizes) {
+    std::string type;
+    for (const int size : sizes) type += (type.empty() ? "f32[" : ",") + std::to_string(size);
+    return type + "]";
+  }
+
+  void start(std::vector<int> sizes) {
+    sizes_ = std::move(sizes);
+    names_.emplace_back("x");
+    head_ = "method forward(%x: " + type_of(sizes_) + ") {\n";
+  }
+
+  void add_constant(const std::string& name, const std::vector<int>& sizes) {
+    std::string numbers;
+    int count = 1;
+    for (const int size : sizes) count *= size;
+    for (int i = 0; i < count; ++i) numbers += (i == 0 ? "" : ", ") + std::to_string(whole(-500, 500) / 1000.0);
+    constants_ += "const @" + name + ": " + type_of(sizes) + " = dense<[" + numbers + "]>\n";
+    values_ += "%" + name + ": " + type_of(sizes) + " = const @" + name + "\n";
+  }
+
+  void finish(const std::string& call) {
+    const std::string name = "r" + std::to_string(names_.size()), type = type_of(sizes_);
+    const bool plain = whole(0, 2) == 0;
+    body_ += "%" + (plain ? name : "s" + name) + ": " + type + " = " + call + "\n";
+    if (!plain)
+      body_ += "%" + name + ": " + type + " = aten::" + (whole(0, 1) == 0 ? "relu" : "sigmoid") + "(%s" + name + ")\n";
+    names_.push_back(name);
+  }
+
+  void convolve() {
+    const std::string weight = "w" + std::to_string(names_.size()), from = names_.back();
+    const int window = whole(0, 2) == 0 || std::min(sizes_[2], sizes_[3]) < 3 ? 1 : 3;
+    const int stride = whole(0, 3) == 0 ? 2 : 1, padding = whole(0, window / 2), in = sizes_[1];
+    sizes_[1] = channels();
+    add_constant(weight, {sizes_[1], in, window, window});
+    for (const size_t i : {2, 3}) sizes_[i] = (sizes_[i] + 2 * padding - window) / stride + 1;
+    const std::string two = std::to_string(stride) + ", " + std::to_string(stride);
+    finish("aten::convolution(%" + from + ", %" + weight + ", none, [" + two + "], [" + std::to_string(padding) + ", " +
+           std::to_string(padding) + "], [1, 1], false, [0, 0], 1)");
+  }
+
+  void multiply() {
+    const std::string weight = "w" + std::to_string(names_.size()), from = names_.back();
+    const int depth = sizes_[1];
+    sizes_[1] = channels();
+    add_constant(weight, {depth, sizes_[1]});
+    finish("aten::mm(%" + from + ", %" + weight + ")");
+  }
+
+  std::mt19937 random_;
+  std::vector<int> sizes_;
+  std::vector<std::string> names_;
+  std::string constants_, head_, values_, body_;
+};
+
+// What is returned stays f32, what is not is stored as bf16 for the next product, which would round it.
+TEST(RandomCpu, NarrowResultsGiveTheBitsOfWideOnes) {
+  const std::unique_ptr<HostThreadPool> pools[] = {std::make_unique<HostThreadPool>(2),
+                                                   std::make_unique<HostThreadPool>(4)};
+  const char* from = std::getenv("BERTH_SEED");
+  const unsigned first = from != nullptr ? static_cast<unsigned>(std::strtoul(from, nullptr, 10)) : 1;
+  for (unsigned seed = first; seed < first + 24 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
+    const Chain chain(seed);
+    CompileOptions options;
+    options.target = "cpu";
+    options.precision = "bf16";
+    options.cpu = seed % 5 == 0 ? "generic" : "native";
+    ThreadPool* const pool = seed % 2 == 0 ? pools[seed / 2 % 2].get() : nullptr;
+    const Outputs want = outputs_of(chain.make(true), options, pool);
+    const Outputs got = outputs_of(chain.make(false), options, pool);
+    ASSERT_GE(want.size(), 2u);
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(want[0], got[0]);
+  }
+}
+
 }  // namespace
 }  // namespace berth

@@ -1,0 +1,181 @@
+// Results of bf16. The fears: a bit that changes, a result that an operator reads in f32, or that leaves the delegate, or
+// that has no kernel; and one that stays f32 without a reason.
+#include "compiler/fuse/narrow_results.h"
+
+#include <algorithm>
+
+#include "compiler/fuse/fuse_testing.h"
+#include "compiler/ir/parse.h"
+
+namespace berth::fuse {
+namespace {
+
+struct NarrowOutputs {
+  Fused fused;
+  std::vector<eval::Item> items;
+};
+
+// The outputs of `module`, compiled for weights of this type, by the portable kernels.
+NarrowOutputs compiled_outputs(ir::Module module, DType weights, bool narrow, const std::vector<eval::Item>& inputs) {
+  NarrowOutputs result;
+  Targets targets = cpu_targets();
+  targets[0].weights = weights;
+  passes::Options options;
+  options.verify = true;
+  options.why = {"precision"};
+  options.why_lines = &result.fused.why;
+  std::vector<passes::Pass> all = fuse_passes(targets);
+  const auto is_narrowing = [](const passes::Pass& pass) { return std::string(pass.name) == "narrow_results"; };
+  if (!narrow) all.erase(std::remove_if(all.begin(), all.end(), is_narrowing), all.end());
+  const Status done = passes::run(all, module, options);
+  EXPECT_TRUE(done.ok()) << done.error().text();
+  result.fused.module = std::move(module);
+  result.fused.text = ir::print(result.fused.module);
+  const auto found = eval::evaluate(result.fused.module, result.fused.module.methods[0], inputs);
+  EXPECT_TRUE(found.ok()) << found.error().text() << "\n" << result.fused.text;
+  if (found.ok()) result.items = *found;
+  return result;
+}
+
+// Compiles `text` with narrow results and without, and expects the same bits.
+Fused with_narrow_results(const std::string& text, DType weights = DType::kBF16) {
+  ir::Module module = passes::parsed(text);
+  const std::vector<eval::Item> inputs = passes::random_inputs(module, module.methods[0], 7);
+  delegate_all(module);
+  const NarrowOutputs wide = compiled_outputs(module, weights, false, inputs);
+  NarrowOutputs narrow = compiled_outputs(std::move(module), weights, true, inputs);
+  EXPECT_EQ(wide.items.size(), narrow.items.size());
+  for (size_t i = 0; i < wide.items.size(); ++i) passes::expect_close(wide.items[i], narrow.items[i], 0);
+  return narrow.fused;
+}
+
+// A chain of two convolutions, `%z`, with what stands between and behind them.
+std::string two_convolutions(const std::string& between, const std::string& behind, const std::string& groups = "1") {
+  const Constants constants = {
+      {"w", {8, 8, 3, 3}},
+      {"b", {8}},
+      groups == "1" ? Constants::value_type{"v", {6, 8, 3, 3}} : Constants::value_type{"v", {8, 1, 3, 3}}};
+  return with_constants(constants, "%x: f32[1,8,6,6]",
+                        "%a: f32[1,8,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\n" +
+                            between + "\n%z: f32[1," + (groups == "1" ? "6" : "8") +
+                            ",6,6] = aten::convolution(%r, %v, none, [1, 1], [1, 1], [1, 1], false, [0, 0], " + groups +
+                            ")\n" + behind);
+}
+
+const std::string kReluBetween = "%r: f32[1,8,6,6] = aten::relu(%a)";
+
+bool has_narrow_result(const Fused& fused) { return fused.text.find(", bf16)") != std::string::npos; }
+
+TEST(NarrowResults, BetweenConvolutionsTheyAre16Bits) {
+  const Fused one = with_narrow_results(two_convolutions(kReluBetween, "return %z"));
+  EXPECT_NE(one.text.find(": bf16[1,8,6,6]"), std::string::npos) << one.text;
+  EXPECT_TRUE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in bf16"));
+  EXPECT_TRUE(one.says("result in f32: read-as-f32")) << "the last is copied to planes";
+}
+
+TEST(NarrowResults, BetweenProductsTheyAre16Bits) {
+  const std::string body = R"(
+    %a: f32[5,16] = aten::mm(%x, %w)
+    %r: f32[5,16] = aten::gelu(%a)
+    %y: f32[5,7] = aten::mm(%r, %v)
+    %z: f32[5,9] = aten::mm(%r, %u)
+    return %y, %z
+  )";
+  const Constants weights = {{"w", {12, 16}}, {"v", {16, 7}}, {"u", {16, 9}}};
+  const Fused one = with_narrow_results(with_constants(weights, "%x: f32[5,12]", body));
+  EXPECT_NE(one.text.find(": bf16[5,16]"), std::string::npos) << "of two readers: " << one.text;
+  EXPECT_TRUE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: output"));
+}
+
+TEST(NarrowResults, OfAnySizeTheyAre16Bits) {
+  const Fused one = with_narrow_results("symbol n in [1, 9]\n" +
+                                        with_constants({{"w", {12, 16}}, {"v", {16, 7}}}, "%x: f32[n,12]", R"(
+    %a: f32[n,16] = aten::mm(%x, %w)
+    %y: f32[n,7] = aten::mm(%a, %v)
+    return %y
+  )"));
+  EXPECT_NE(one.text.find(": bf16[n,16]"), std::string::npos) << one.text;
+}
+
+TEST(NarrowResults, WithoutWeightsOfBf16TheyStay) {
+  for (const DType type : {DType::kF32, DType::kF16}) {
+    const Fused one = with_narrow_results(two_convolutions(kReluBetween, "return %z"), type);
+    EXPECT_EQ(one.text.find("bf16"), std::string::npos) << one.text;
+  }
+}
+
+TEST(NarrowResults, WhatLeavesTheDelegateStays) {
+  const Fused one = with_narrow_results(two_convolutions(kReluBetween, "return %z, %r"));
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_FALSE(one.says("result in bf16"));
+}
+
+TEST(NarrowResults, WhatAnotherOperatorReadsStays) {
+  const Fused one =
+      with_narrow_results(two_convolutions(kReluBetween, "%m: f32[1,8,6,6] = aten::cumsum(%r, 3)\nreturn %z, %m"));
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: read-as-f32"));
+}
+
+TEST(NarrowResults, WhatAWideWeightIsMultipliedWithStays) {
+  const Fused one = with_narrow_results(two_convolutions(kReluBetween, "return %z", "8"));
+  EXPECT_TRUE(one.says("depthwise")) << one.text;
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: read-as-f32"));
+}
+
+TEST(NarrowResults, SumsWithAResidualStay) {
+  const Fused one =
+      with_narrow_results(two_convolutions("%s: f32[1,8,6,6] = aten::add.Tensor(%a, %x, 1)\n"
+                                           "%r: f32[1,8,6,6] = aten::relu(%s)",
+                                           "return %z"));
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: residual"));
+}
+
+// As its input it could be narrow.
+TEST(NarrowResults, WhatIsAResidualTooStays) {
+  const Fused one = with_narrow_results(with_constants({{"w", {12, 12}}, {"v", {12, 12}}}, "%x: f32[5,12]", R"(
+    %a: f32[5,12] = aten::mm(%x, %w)
+    %m: f32[5,12] = aten::mm(%a, %v)
+    %y: f32[5,12] = aten::add.Tensor(%m, %a, 1)
+    return %y
+  )"));
+  EXPECT_EQ(one.operators(), "berth::linear berth::linear");
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: read-as-f32"));
+}
+
+// A result of bf16 is said by an argument, which a text of before does not have.
+TEST(NarrowResults, TypesThatNoKernelTakesAreRefused) {
+  const auto parses = [](const char* input, const char* weight, const char* added, const char* result) {
+    const std::string text = filled(R"(
+      method m(%x: $input[2,4], %w: $weight[4,3], %r: f32[2,3]) {
+        %y: $result[2,3] = berth::linear(%x, %w, none, $added, "none", 0.0, 0.0, "", $result)
+        return %y
+      })",
+                                    {{"input", input}, {"weight", weight}, {"added", added}, {"result", result}});
+    return ir::parse(text).ok();
+  };
+  EXPECT_TRUE(parses("bf16", "bf16", "none", "bf16"));
+  EXPECT_TRUE(parses("f32", "bf16", "none", "bf16"));
+  EXPECT_TRUE(parses("bf16", "bf16", "%r", "f32"));
+  EXPECT_TRUE(parses("f32", "f16", "none", "f32"));
+  EXPECT_FALSE(parses("bf16", "f32", "none", "f32"));
+  EXPECT_FALSE(parses("bf16", "f16", "none", "f32"));
+  EXPECT_FALSE(parses("f16", "bf16", "none", "f32"));
+  EXPECT_FALSE(parses("f32", "f32", "none", "bf16"));
+  EXPECT_FALSE(parses("f32", "bf16", "%r", "bf16"));
+  EXPECT_FALSE(parses("f32", "bf16", "none", "f16"));
+  EXPECT_TRUE(ir::parse(R"(
+    method m(%x: f32[2,4], %w: bf16[4,3]) {
+      %y: f32[2,3] = berth::linear(%x, %w, none, none, "none", 0.0, 0.0, "")
+      return %y
+    })")
+                  .ok());
+}
+
+}  // namespace
+}  // namespace berth::fuse
