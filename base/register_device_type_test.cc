@@ -11,7 +11,7 @@
 namespace berth {
 namespace {
 
-Result<Device> parse(const std::string& text) { return parse_device(text.data(), text.size()); }
+Result<Device> parse_type(const std::string& text) { return parse_device(text.data(), text.size()); }
 
 class RegisterDeviceType : public ::testing::Test {
  protected:
@@ -25,10 +25,10 @@ TEST_F(RegisterDeviceType, NameAndNumberAreTakenForEachOther) {
   const Device device(static_cast<DeviceType>(101), 3);
   EXPECT_STREQ(to_string(device.type), "npu");
   EXPECT_STREQ(to_text(device).text, "npu:3");
-  EXPECT_EQ(*parse("npu:3"), device);
-  EXPECT_EQ(*parse("NPU:3"), device);
-  EXPECT_EQ(*parse("npu"), Device(static_cast<DeviceType>(101)));
-  EXPECT_EQ(parse("npu:128").error(), Error::kInvalidArgument);
+  EXPECT_EQ(*parse_type("npu:3"), device);
+  EXPECT_EQ(*parse_type("NPU:3"), device);
+  EXPECT_EQ(*parse_type("npu"), Device(static_cast<DeviceType>(101)));
+  EXPECT_EQ(parse_type("npu:128").error(), Error::kInvalidArgument);
   EXPECT_STREQ(to_text(Device(static_cast<DeviceType>(127), 127)).text, "dsp_2:127");
   EXPECT_STREQ(device_type_names(), "cpu, cuda, vulkan, sim, npu, dsp_2");
   ASSERT_EQ(count_device_types(), 6u);

@@ -31,8 +31,8 @@ ir::Module parsed(const std::string& text) {
 }
 
 /// A compiled program with what tests ask of it.
-struct Compiled {
-  Compiled(const std::string& text, const CompileOptions& options) {
+struct CompiledProgram {
+  CompiledProgram(const std::string& text, const CompileOptions& options) {
     auto made = compile(parsed(text), options, &report);
     EXPECT_TRUE(made.ok()) << made.error().text();
     if (!made.ok()) return;
@@ -74,7 +74,7 @@ CompileOptions target(const std::string& name) {
 const Device kCuda0(DeviceType::kCuda, 0);
 
 TEST(CompileDevices, AnAddOnADeviceIsADelegateBetweenCopies) {
-  const Compiled add(kAdd, target("cuda:0"));
+  const CompiledProgram add(kAdd, target("cuda:0"));
   // Holds row 97, row 103.
   ASSERT_EQ(format::length(add.plan().delegates()), 1u);
   EXPECT_STREQ(format::text(add.plan().delegates()->Get(0)->id()), "berth.cuda");
@@ -96,7 +96,7 @@ TEST(CompileDevices, AnAddOnADeviceIsADelegateBetweenCopies) {
 }
 
 TEST(CompileDevices, TheReportCountsCopiesAndDelegates) {
-  const Compiled add(kAdd, target("cuda:0"));
+  const CompiledProgram add(kAdd, target("cuda:0"));
   ASSERT_EQ(add.report.copies.size(), 2u);
   int64_t bytes = 0;
   for (const CopyReport& copy : add.report.copies) {
@@ -112,7 +112,7 @@ TEST(CompileDevices, TheReportCountsCopiesAndDelegates) {
 TEST(CompileDevices, DeviceIoTakesInputsAndOutputsOutOfThePlan) {
   CompileOptions options = target("cuda:0");
   options.device_io = {"x=cuda:0", "y=cuda:0"};
-  const Compiled inputs(kAdd, options);
+  const CompiledProgram inputs(kAdd, options);
   EXPECT_EQ(inputs.calls("et_copy::_h2d_copy"), 0);
   EXPECT_EQ(inputs.calls("et_copy::_d2h_copy"), 1);
   for (int i = 0; i < 2; ++i) {
@@ -122,7 +122,7 @@ TEST(CompileDevices, DeviceIoTakesInputsAndOutputsOutOfThePlan) {
   }
   EXPECT_TRUE(format::is_planned(inputs.output(0)));
   options.device_io.push_back("z=cuda:0");
-  const Compiled all(kAdd, options);
+  const CompiledProgram all(kAdd, options);
   EXPECT_EQ(all.calls("et_copy::_h2d_copy") + all.calls("et_copy::_d2h_copy"), 0);
   EXPECT_EQ(format::tensor_device(all.output(0)), kCuda0);
   EXPECT_FALSE(format::is_planned(all.output(0)));
@@ -144,7 +144,7 @@ TEST(CompileDevices, AHostModelHasTheSameBytesWithAndWithoutTheDevicePasses) {
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();
   const auto without = format::program_bytes(emitted->program);
   ASSERT_TRUE(without.ok());
-  EXPECT_EQ(Compiled(text, target("portable")).bytes, *without);
+  EXPECT_EQ(CompiledProgram(text, target("portable")).bytes, *without);
 }
 
 std::string error_of(const std::string& text, const CompileOptions& options) {
@@ -176,7 +176,7 @@ TEST(CompileDevices, TextWithAValueOnTheWrongDeviceIsRefused) {
       %y: f32[2]@sim:0 = aten::relu(%x)
       return %y
     })";
-  const Compiled compiled(text, target("portable"));
+  const CompiledProgram compiled(text, target("portable"));
   EXPECT_EQ(compiled.calls("et_copy::_d2h_copy"), 1);
   EXPECT_EQ(compiled.calls("et_copy::_h2d_copy"), 1);
   EXPECT_EQ(format::tensor_device(compiled.output(0)), Device(DeviceType::kSim, 0));
@@ -184,7 +184,7 @@ TEST(CompileDevices, TextWithAValueOnTheWrongDeviceIsRefused) {
 
 /// Each branch is a delegate, and both write the one result: the plan check once took the second to read it.
 TEST(CompileDevices, HostBranchesAreDelegatesThatWriteTheSameResult) {
-  const Compiled branches(R"(
+  const CompiledProgram branches(R"(
     method forward(%x: f32[4], %y: f32[4]) {
       %s: f32[] = aten::sum.dim_IntList(%x, [], false, none)
       %c: bool[] = aten::gt.Scalar(%s, 0)
@@ -199,13 +199,13 @@ TEST(CompileDevices, HostBranchesAreDelegatesThatWriteTheSameResult) {
       }
       return %z
     })",
-                          target("cpu"));
+                                 target("cpu"));
   EXPECT_EQ(format::length(branches.plan().delegates()), 3u);
 }
 
 // A scan's stack goes into the delegate that turns it to another axis.
 TEST(CompileDevices, AScanOverAnyAxisGoesIntoDelegates) {
-  const Compiled scan(R"(
+  const CompiledProgram scan(R"(
     method forward(%h: f32[4], %x: f32[5,4]) {
       %last: f32[4], %all: f32[5,4] = berth::scan(5, [%h], [%x]) { (%c: f32[4], %s: f32[4])
         %a: f32[4] = aten::add.Tensor(%c, %s)
@@ -214,7 +214,7 @@ TEST(CompileDevices, AScanOverAnyAxisGoesIntoDelegates) {
       %turned: f32[4,5] = aten::permute_copy(%all, [1, 0])
       return %last, %turned
     })",
-                      target("cpu"));
+                             target("cpu"));
   EXPECT_EQ(format::length(scan.plan().delegates()), 2u);
 }
 
@@ -254,17 +254,17 @@ constexpr const char* kTwoGpus = R"(
   })";
 
 TEST(CompileDevices, PortableCopiesBetweenDevicesThroughTheHost) {
-  const Compiled portable(kTwoGpus, target("portable"));
+  const CompiledProgram portable(kTwoGpus, target("portable"));
   EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
   EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 2);
   EXPECT_EQ(portable.calls("et_copy::_d2h_copy"), 2);
-  const Compiled direct(kTwoGpus, target("portable,cuda:0"));
+  const CompiledProgram direct(kTwoGpus, target("portable,cuda:0"));
   EXPECT_EQ(direct.calls("berth::_d2d_copy"), 1);
   EXPECT_EQ(direct.calls("et_copy::_h2d_copy"), 1);
 }
 
 TEST(CompileDevices, PortableSendsAModelsOwnCopyThroughTheHostToo) {
-  const Compiled portable(R"(
+  const CompiledProgram portable(R"(
     delegate @a "CudaBackend" {target_device = "cuda:0"} = hex"0102"
     delegate @b "CudaBackend" {target_device = "cuda:1"} = hex"0304"
     method forward(%x: f32[4]@cuda:0) {
@@ -273,7 +273,7 @@ TEST(CompileDevices, PortableSendsAModelsOwnCopyThroughTheHostToo) {
       %z: f32[4]@cuda:1 = berth::delegate([%d]) @b
       return %z
     })",
-                          target("portable"));
+                                 target("portable"));
   EXPECT_EQ(portable.calls("berth::_d2d_copy"), 0);
   EXPECT_EQ(portable.calls("et_copy::_h2d_copy"), 1);
   EXPECT_EQ(portable.calls("et_copy::_d2h_copy"), 1);
@@ -290,7 +290,7 @@ TEST(CompileDevices, PortableRefusesCopiesWithinADevice) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, Error::kNotSupported);
   EXPECT_NE(refused.error().text().find("ExecuTorch's library has no such operator"), std::string::npos);
-  EXPECT_EQ(Compiled(text, target("portable,cpu")).calls("berth::_d2d_copy"), 1);
+  EXPECT_EQ(CompiledProgram(text, target("portable,cpu")).calls("berth::_d2d_copy"), 1);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@
 namespace berth {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kTwoWeights = R"(
   const @first.weight: f32[4] = dense<[1, 2, 3, 4]>
   const @second.weight: f32[4] = dense<[5, 6, 7, 8]>
   method forward(%x: f32[4]) {
@@ -45,7 +45,7 @@ class DataFilesTest : public ::testing::Test {
 
   Status compile(const std::vector<std::string>& external, const std::string& program = "model.pte") {
     options_.external_constants = external;
-    return compile_to_file(ir::parse(kText, "test").value(), options_, in(program), &report_);
+    return compile_to_file(ir::parse(kTwoWeights, "test").value(), options_, in(program), &report_);
   }
   std::string refusal(const std::vector<std::string>& external, const std::string& program = "model.pte") {
     const Status status = compile(external, program);
@@ -183,7 +183,7 @@ TEST_F(DataFilesTest, RulesWithoutEffectAreErrors) {
   EXPECT_NE(none.error().text().find("the program has no constants"), std::string::npos) << none.error().text();
   EXPECT_FALSE(exists("a.ptd"));
   options_.external_constants = {in("a.ptd")};
-  EXPECT_FALSE(berth::compile(ir::parse(kText, "test").value(), options_).ok());
+  EXPECT_FALSE(berth::compile(ir::parse(kTwoWeights, "test").value(), options_).ok());
 }
 
 }  // namespace

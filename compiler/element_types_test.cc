@@ -7,7 +7,7 @@
 namespace berth {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kSmallNumbers = R"(
   method forward(%x: f32[2,3]) {
     %small: f8e4m3[2,3] = aten::_to_copy(%x, false, none, f8e4m3)
     %turned: f8e4m3[2,3] = aten::neg(%small) "neg_1"
@@ -19,7 +19,7 @@ constexpr const char* kText = R"(
 
 TEST(ElementTypes, WithoutAKernelAreRefusedForAnyTarget) {
   for (const char* target : {"portable", "cpu", "sim:0", "cuda:0,cpu"}) {
-    auto module = ir::parse(kText, "test");
+    auto module = ir::parse(kSmallNumbers, "test");
     ASSERT_TRUE(module.ok()) << module.error().text();
     CompileOptions options;
     options.target = target;

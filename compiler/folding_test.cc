@@ -8,7 +8,7 @@
 namespace berth {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kExpanded = R"(
   const @c: f32[1,1024] = splat<3>
   method forward(%x: f32[1,16]) {
     %c: f32[1,1024] = const @c
@@ -21,7 +21,7 @@ constexpr const char* kText = R"(
 
 // Holds row 145.
 TEST(Folding, FoldedNodesTakeNoBytesInTheArena) {
-  auto module = ir::parse(kText, "test");
+  auto module = ir::parse(kExpanded, "test");
   ASSERT_TRUE(module.ok()) << module.error().text();
   const auto emitted = emit::testing::plan_and_emit(*module, {});
   ASSERT_TRUE(emitted.ok()) << emitted.error().text();

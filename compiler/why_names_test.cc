@@ -23,7 +23,7 @@ method forward(%x: f32[2,3]) {
 }
 )";
 
-std::vector<std::string> why(const std::string& name) {
+std::vector<std::string> why_lines(const std::string& name) {
   auto module = ir::parse(kModel, "why");
   EXPECT_TRUE(module.ok()) << module.error().text();
   if (!module.ok()) return {};
@@ -50,16 +50,16 @@ TEST(WhyNames, EveryPassHasOneNameThatWhyTakes) {
 
 // The command that repeats a failure names the pass that failed, which may be one of those that fuse.
 TEST(WhyNames, AFusionPassReportsUnderItsOwnName) {
-  const std::vector<std::string> products = why("fuse_products");
+  const std::vector<std::string> products = why_lines("fuse_products");
   ASSERT_FALSE(products.empty());
   EXPECT_TRUE(all_begin(products, "fusion: ")) << products[0];
-  EXPECT_TRUE(why("fuse_lstm").empty());
+  EXPECT_TRUE(why_lines("fuse_lstm").empty());
 }
 
 TEST(WhyNames, ANameReportsNothingElse) {
-  EXPECT_FALSE(why("reuse").empty());
+  EXPECT_FALSE(why_lines("reuse").empty());
   for (const std::string name : {"reuse", "fusion", "partition"})
-    EXPECT_TRUE(all_begin(why(name), name + ": ")) << name;
+    EXPECT_TRUE(all_begin(why_lines(name), name + ": ")) << name;
 }
 
 }  // namespace

@@ -9,10 +9,9 @@
 namespace berth {
 namespace {
 
+using testing::kCuda0;
 using testing::RecordingAllocator;
 using Kind = RecordingAllocator::Kind;
-
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 
 class DeviceMemoryBufferTest : public ::testing::Test {
  protected:

@@ -14,6 +14,11 @@
 
 namespace berth::testing {
 
+inline constexpr int32_t kTwoByTwo[] = {2, 2};
+/// Two tensors of these sizes.
+inline constexpr float kA[] = {1, 2, 3, 4};
+inline constexpr float kB[] = {10, 20, 30, 40};
+
 /// A tensor on a device, at `offset` in arena `arena`, or not planned if the offset is negative.
 inline format::TensorDesc on_device(std::vector<int32_t> sizes, uint32_t arena, int64_t offset, Device device) {
   format::TensorDesc t = format::testing::tensor(std::move(sizes), offset);

@@ -17,13 +17,12 @@ using format::TensorDesc;
 using testing::AddBackend;
 using testing::delegated_add;
 using testing::device_io_add;
+using testing::kA;
+using testing::kB;
+using testing::kCuda0;
+using testing::kTwoByTwo;
 using testing::OnDevices;
 using testing::RecordingAllocator;
-
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
-constexpr int32_t kSizes[] = {2, 2};
-constexpr float kA[] = {1, 2, 3, 4};
-constexpr float kB[] = {10, 20, 30, 40};
 
 // The same on the host, without target_device.
 ProgramDesc host_add() {
@@ -39,8 +38,8 @@ ProgramDesc host_add() {
 }
 
 Error run(OnDevices& on) {
-  BERTH_RETURN_IF_ERROR(on.method->set_input(0, kA, kSizes, DType::kF32));
-  BERTH_RETURN_IF_ERROR(on.method->set_input(1, kB, kSizes, DType::kF32));
+  BERTH_RETURN_IF_ERROR(on.method->set_input(0, kA, kTwoByTwo, DType::kF32));
+  BERTH_RETURN_IF_ERROR(on.method->set_input(1, kB, kTwoByTwo, DType::kF32));
   return on.method->execute();
 }
 
@@ -79,10 +78,10 @@ TEST(MethodDelegates, AMovedMethodWorksAndUnloadsOnce) {
     Method moved(std::move(*on.method));
     on.method.reset();
     EXPECT_EQ(on.add.live, 1);
-    ASSERT_EQ(moved.set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-    ASSERT_EQ(moved.set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(moved.set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+    ASSERT_EQ(moved.set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
     EXPECT_EQ(moved.execute(), Error::kOk);
-    EXPECT_EQ(moved.set_input(2, kB, kSizes, DType::kF32), Error::kInvalidArgument);
+    EXPECT_EQ(moved.set_input(2, kB, kTwoByTwo, DType::kF32), Error::kInvalidArgument);
     EXPECT_TRUE(moved.get_output(1).is_none());
     OnDevices other(host_add());
     ASSERT_EQ(other.load(), Error::kOk);

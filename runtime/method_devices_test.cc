@@ -16,16 +16,16 @@ using format::TensorDesc;
 using testing::AddBackend;
 using testing::delegated_add;
 using testing::device_io_add;
+using testing::kA;
+using testing::kB;
+using testing::kCuda0;
+using testing::kTwoByTwo;
 using testing::on_device;
 using testing::OnDevices;
 using testing::RecordingAllocator;
 using Kind = RecordingAllocator::Kind;
 
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 constexpr Device kCuda1 = Device(DeviceType::kCuda, 1);
-constexpr int32_t kSizes[] = {2, 2};
-constexpr float kA[] = {1, 2, 3, 4};
-constexpr float kB[] = {10, 20, 30, 40};
 
 TensorDesc& value(ProgramDesc& desc, size_t index) { return std::get<TensorDesc>(desc.methods[0].values[index]); }
 
@@ -50,8 +50,8 @@ TEST(MethodDevices, TensorsLieInTheArenaOfTheirDevice) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.count(Kind::kAllocate), 1u);
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk);
   // The copies' arguments are the three tensors there.
   const auto up = on.cuda.calls(Kind::kHostToDevice);
@@ -89,8 +89,8 @@ TEST(MethodDevices, ARenamedDeviceIsRenamedThroughout) {
   on.options.devices = mapping;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.method->meta().memory_planned_buffer_device(1).value(), kCuda1);
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk);
   for (const auto& call : on.cuda.calls()) EXPECT_EQ(call.index, 1);
   EXPECT_EQ(on.method->get_output(0).tensor().data<float>()[3], 44);
@@ -158,8 +158,8 @@ TEST(MethodDevices, ADeviceMayBeRenamedForOneMethod) {
   EXPECT_EQ(on.program->method_meta(1)->memory_planned_buffer_device(1).value(), kCuda1);
   on.name = "other";
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk);
   for (const auto& call : on.cuda.calls()) EXPECT_EQ(call.index, 1);
   EXPECT_EQ(on.method->get_output(0).tensor().data<float>()[3], 44);
@@ -326,8 +326,8 @@ TEST(MethodDevices, DeviceInputsAreTakenInPlaceWithoutACopy) {
   auto a = DeviceMemoryBuffer::create(16, kCuda0, 16, on.registry).value();
   auto out = DeviceMemoryBuffer::create(16, kCuda0, 16, on.registry).value();
   std::memcpy(RecordingAllocator::host(a.data()), kA, 16);
-  ASSERT_EQ(on.method->set_input(0, a.data(), kSizes, DType::kF32, kCuda0), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, a.data(), kSizes, DType::kF32, kCuda0), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kOk);
   ASSERT_EQ(on.method->set_output_data_ptr(0, out.data(), 16, kCuda0), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk) << on.method->last_report().message;
   EXPECT_EQ(on.cuda.copies(), 0u);
@@ -342,10 +342,10 @@ TEST(MethodDevices, InputsAndOutputsOfAnotherDeviceAreRefused) {
   OnDevices on(device_io_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   float host[4] = {};
-  EXPECT_EQ(on.method->set_input(0, host, kSizes, DType::kF32), Error::kNotSupported);
+  EXPECT_EQ(on.method->set_input(0, host, kTwoByTwo, DType::kF32), Error::kNotSupported);
   EXPECT_STREQ(on.method->last_report().place, "methods[forward].inputs[0]");
   EXPECT_STREQ(on.method->last_report().message, "the input is on cuda:0 and the tensor on cpu; copy it there first");
-  EXPECT_EQ(on.method->set_input(0, host, kSizes, DType::kF32, kCuda1), Error::kNotSupported);
+  EXPECT_EQ(on.method->set_input(0, host, kTwoByTwo, DType::kF32, kCuda1), Error::kNotSupported);
   EXPECT_EQ(on.method->set_output_data_ptr(0, host, 16), Error::kNotSupported);
   EXPECT_STREQ(on.method->last_report().message, "the output is on cuda:0 and the memory on cpu");
   EXPECT_EQ(on.method->execute(), Error::kInvalidState);
@@ -353,7 +353,7 @@ TEST(MethodDevices, InputsAndOutputsOfAnotherDeviceAreRefused) {
   OnDevices planned(delegated_add());
   ASSERT_EQ(planned.load(), Error::kOk) << planned.said();
   auto a = DeviceMemoryBuffer::create(16, kCuda0, 16, planned.registry).value();
-  EXPECT_EQ(planned.method->set_input(0, a.data(), kSizes, DType::kF32, kCuda0), Error::kNotSupported);
+  EXPECT_EQ(planned.method->set_input(0, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kNotSupported);
   EXPECT_STREQ(planned.method->last_report().message,
                "the input is on cpu and the tensor on cuda:0; copy it there first");
   int32_t sizes[] = {2, 2};
@@ -367,7 +367,7 @@ TEST(MethodDevices, InputsAndOutputsOfAnotherDeviceAreRefused) {
 TEST(MethodDevices, HostInputsArriveInThePlannedTensor) {
   OnDevices on(delegated_add());
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
   const Tensor& input = on.method->get_input(0).tensor();
   EXPECT_NE(input.raw(), static_cast<const void*>(kA));
   EXPECT_EQ(std::memcmp(input.raw(), kA, sizeof kA), 0);
@@ -382,16 +382,16 @@ TEST(MethodDevices, PlannedDeviceInputsAreCopiedOnTheDevice) {
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   auto a = DeviceMemoryBuffer::create(16, kCuda0, 16, on.registry).value();
   std::memcpy(RecordingAllocator::host(a.data()), kB, 16);
-  ASSERT_EQ(on.method->set_input(0, a.data(), kSizes, DType::kF32, kCuda0), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kOk);
   ASSERT_EQ(on.cuda.count(Kind::kDeviceToDevice), 1u);
   // The caller may fill its memory anew at once.
   EXPECT_EQ(on.cuda.calls().back().kind, Kind::kSynchronize);
   std::memset(RecordingAllocator::host(a.data()), 0, 16);
-  ASSERT_EQ(on.method->set_input(1, a.data(), kSizes, DType::kF32, kCuda0), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk);
   EXPECT_EQ(static_cast<const float*>(RecordingAllocator::host(on.method->get_output(0).tensor().raw()))[2], 30);
   on.cuda.fail_copy = 3;
-  EXPECT_EQ(on.method->set_input(0, a.data(), kSizes, DType::kF32, kCuda0), Error::kInternal);
+  EXPECT_EQ(on.method->set_input(0, a.data(), kTwoByTwo, DType::kF32, kCuda0), Error::kInternal);
 }
 
 TEST(MethodDevices, StreamsAreOnePerDeviceAndAwaitedAtTheEnd) {
@@ -399,8 +399,8 @@ TEST(MethodDevices, StreamsAreOnePerDeviceAndAwaitedAtTheEnd) {
   on.cuda.has_streams = true;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   EXPECT_EQ(on.cuda.live(), 2u);  // the arena and the stream
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->execute(), Error::kOk);
   const auto calls = on.cuda.calls(Kind::kHostToDevice);
   ASSERT_EQ(calls.size(), 2u);
@@ -436,8 +436,8 @@ TEST(MethodDevices, AFailureOnAStreamIsTheErrorOfTheRun) {
   on.cuda.has_streams = true;
   on.cuda.fail_synchronize = 2;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   EXPECT_EQ(on.method->execute(), Error::kInternal);
   EXPECT_STREQ(on.method->last_report().place, "methods[forward]");
   EXPECT_STREQ(on.method->last_report().message, "work on a device failed after the last instruction");
@@ -454,8 +454,8 @@ TEST(MethodDevices, AFailedCopyEndsTheRunAndLosesNothing) {
     on.cuda.has_streams = true;
     on.cuda.fail_copy = n;
     ASSERT_EQ(on.load(), Error::kOk) << on.said();
-    ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-    ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+    ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
     EXPECT_EQ(on.method->execute(), Error::kInternal);
     EXPECT_NE(std::string(on.method->last_report().place).find(n == 3 ? "instructions[3]" : "instructions["),
               std::string::npos);
@@ -515,8 +515,8 @@ TEST(MethodDevices, HostCodeNeverGetsADeviceTensorThroughAMove) {
   on.options.verification = Verification::kMinimal;
   on.more_kernels = table;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   EXPECT_EQ(on.method->execute(), Error::kInvalidProgram);
   EXPECT_NE(std::string(on.method->last_report().message).find("is on cuda:0"), std::string::npos);
 }
@@ -531,8 +531,8 @@ TEST(MethodDevices, HostCodeDoesNotBranchOnADeviceCondition) {
   OnDevices on(desc);
   on.options.verification = Verification::kMinimal;
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
-  ASSERT_EQ(on.method->set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  ASSERT_EQ(on.method->set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   EXPECT_EQ(on.method->execute(), Error::kInvalidProgram);
   EXPECT_STREQ(on.method->last_report().message,
                "the condition of a jump must be a boolean or a tensor of booleans on the host");

@@ -29,7 +29,7 @@ struct Opened {
 };
 
 // out = a + alpha * b of 2x2 floats, in 48 bytes.
-ProgramDesc add() {
+ProgramDesc addition() {
   format::MethodDesc m;
   m.name = "forward";
   m.values = {tensor({2, 2}, 0), tensor({2, 2}, 16), int64_t{1}, tensor({2, 2}, 32)};
@@ -45,7 +45,7 @@ ProgramDesc add() {
 
 // Holds row 38, row 41.
 TEST(MethodMeta, CountsInputsOutputsArenasAndInstructions) {
-  const Opened opened(add());
+  const Opened opened(addition());
   const MethodMeta meta = opened.program->method_meta("forward").value();
   EXPECT_STREQ(meta.name(), "forward");
   EXPECT_EQ(meta.num_inputs(), 3u);
@@ -61,7 +61,7 @@ TEST(MethodMeta, CountsInputsOutputsArenasAndInstructions) {
 
 // Holds row 39.
 TEST(MethodMeta, DescribesTensorsAndSurvivesCopies) {
-  const Opened opened(add());
+  const Opened opened(addition());
   const MethodMeta meta = opened.program->method_meta("forward").value();
   const auto check = [](const TensorInfo& info) {
     ASSERT_EQ(info.sizes.size(), 2u);
@@ -91,7 +91,7 @@ TEST(MethodMeta, DescribesTensorsAndSurvivesCopies) {
 
 // Holds row 40. ExecuTorch calls a named tensor not planned; Berth says where it lies.
 TEST(MethodMeta, NamesItsState) {
-  ProgramDesc desc = add();
+  ProgramDesc desc = addition();
   TensorDesc& state = std::get<TensorDesc>(desc.methods[0].values[1]);
   state.name = "state";
   const Opened opened(desc);
@@ -101,13 +101,13 @@ TEST(MethodMeta, NamesItsState) {
   EXPECT_EQ(meta.attribute_tensor_meta(0).value().nbytes, 16u);
   EXPECT_EQ(meta.attribute_tensor_meta(1).error(), Error::kInvalidArgument);
   EXPECT_EQ(meta.attribute_name(1), nullptr);
-  const Opened none(add());
+  const Opened none(addition());
   EXPECT_EQ(none.program->method_meta("forward")->num_attributes(), 0u);
 }
 
 // Holds row 43.
 TEST(MethodMeta, SizesThatOverflowAreAnError) {
-  ProgramDesc desc = add();
+  ProgramDesc desc = addition();
   TensorDesc& input = std::get<TensorDesc>(desc.methods[0].values[0]);
   input.planned.reset();
   input.sizes = {INT32_MAX, INT32_MAX, INT32_MAX};
@@ -119,7 +119,7 @@ TEST(MethodMeta, SizesThatOverflowAreAnError) {
 }
 
 TEST(MethodMeta, NamesAnOutputSeparatelyFromItsValue) {
-  ProgramDesc program = add();
+  ProgramDesc program = addition();
   program.methods[0].outputs = {3, 0, 1};
   format::MethodMetaDesc meta;
   meta.name = "forward";

@@ -54,22 +54,22 @@ void release_add(void* state) {
   delete made;
 }
 
-Error add(KernelContext& context, Span<EValue* const> args) {
+Error noted_add(KernelContext& context, Span<EValue* const> args) {
   log_->called.push_back(context.state() == nullptr ? 0 : static_cast<const Prepared*>(context.state())->number);
   return untyped<testing::add>(context, args);
 }
 
 Error prepare_nothing(PrepareContext&, Span<EValue* const>, void**) { return Error::kOk; }
 
-Error relu(KernelContext& context, Span<EValue* const> args) {
+Error stateless_relu(KernelContext& context, Span<EValue* const> args) {
   EXPECT_EQ(context.state(), nullptr);
   return untyped<testing::relu>(context, args);
 }
 
 constexpr KernelEntry kTable[] = {
-    {"aten::add.out", "Tensor self, Tensor other, Scalar alpha=1 -> Tensor out", add, nullptr, -1, false, prepare_add,
-     release_add},
-    {"aten::relu.out", "Tensor self -> Tensor out", relu, nullptr, -1, false, prepare_nothing, release_add},
+    {"aten::add.out", "Tensor self, Tensor other, Scalar alpha=1 -> Tensor out", noted_add, nullptr, -1, false,
+     prepare_add, release_add},
+    {"aten::relu.out", "Tensor self -> Tensor out", stateless_relu, nullptr, -1, false, prepare_nothing, release_add},
 };
 
 class MethodPrepareTest : public ::testing::Test {

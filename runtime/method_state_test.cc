@@ -14,10 +14,10 @@ using format::KernelCallDesc;
 using format::MethodDesc;
 using format::ProgramDesc;
 using format::testing::tensor;
+using testing::kCuda0;
 using testing::OnDevices;
-using Kind = testing::RecordingAllocator::Kind;
-
-const Device kCuda0(DeviceType::kCuda, 0);
+using testing::RecordingAllocator;
+using Kind = RecordingAllocator::Kind;
 
 // y = relu(s + x), then s = s + x; s is value 3 at [48, 64), without a name, as ExecuTorch leaves it.
 ProgramDesc counter() {

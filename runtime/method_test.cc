@@ -24,14 +24,14 @@ using testing::ready;
 using testing::Ready;
 using testing::set_floats;
 
-ProgramDesc program_of(MethodDesc method) {
+ProgramDesc program_with(MethodDesc method) {
   method.name = "forward";
   ProgramDesc program;
   program.methods = {std::move(method)};
   return program;
 }
 
-TensorDesc bounded(TensorDesc desc) {
+TensorDesc bounded_by_sizes(TensorDesc desc) {
   desc.bounded = true;
   return desc;
 }
@@ -57,13 +57,13 @@ TEST(Method, AnInputThatWasNeverSetIsAnError) {
 // Holds row 63.
 TEST(Method, SizesThatOverflowAreRefusedAndChangeNothing) {
   MethodDesc desc;
-  desc.values = {bounded(tensor({2, 4, 1}, 0)), bounded(tensor({2, 4, 1}, 32))};
+  desc.values = {bounded_by_sizes(tensor({2, 4, 1}, 0)), bounded_by_sizes(tensor({2, 4, 1}, 32))};
   desc.inputs = {0};
   desc.outputs = {1};
   desc.operators = {{"aten::relu", "out"}};
   desc.instructions = {KernelCallDesc{0, {0, 1, 1}}};
   desc.arenas = {{64, Device()}};
-  Ready r = ready(program_of(desc));
+  Ready r = ready(program_with(desc));
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   const float x[8] = {};
   // The product is 0, 1 and 8 modulo 2^32 or 2^64.
@@ -98,8 +98,8 @@ TEST(Method, InputsOfAnotherTypeRankOrSizeAreRefused) {
 ProgramDesc unplanned(bool dynamic) {
   ProgramDesc program = add_relu();
   MethodDesc& method = program.methods[0];
-  method.values[0] = dynamic ? bounded(tensor({4})) : tensor({4});
-  method.values[3] = dynamic ? bounded(tensor({4})) : tensor({4});
+  method.values[0] = dynamic ? bounded_by_sizes(tensor({4})) : tensor({4});
+  method.values[3] = dynamic ? bounded_by_sizes(tensor({4})) : tensor({4});
   method.outputs = {3};
   method.instructions.pop_back();
   return program;
@@ -142,14 +142,14 @@ Error append(KernelContext&, Span<EValue* const> args) {
 TEST(Method, OneBufferMayBeInputAndOutput) {
   MethodDesc desc;
   desc.name = "forward";
-  desc.values = {bounded(tensor({6})), tensor({2}, 0), bounded(tensor({8}))};
+  desc.values = {bounded_by_sizes(tensor({6})), tensor({2}, 0), bounded_by_sizes(tensor({8}))};
   desc.inputs = {0, 1};
   desc.outputs = {2};
   desc.operators = {{"test::append", "out"}};
   desc.instructions = {KernelCallDesc{0, {0, 1, 2, 2}}};
   desc.arenas = {{16, Device()}};
   static constexpr KernelEntry kTable[] = {{"test::append.out", "Tensor self, Tensor x -> Tensor out", append}};
-  const std::vector<uint8_t> file = format::testing::bytes_of(program_of(desc));
+  const std::vector<uint8_t> file = format::testing::bytes_of(program_with(desc));
   const BufferLoader loader{Span<const uint8_t>(file)};
   const Result<Program> program = Program::load(loader, KernelTable(kTable));
   ASSERT_TRUE(program.ok());
@@ -181,13 +181,13 @@ TEST(Method, APlannedOutputCannotBeMoved) {
 
 ProgramDesc dynamic_relu() {
   MethodDesc method;
-  method.values = {bounded(tensor({2, 4}, 0)), bounded(tensor({2, 4}, 32))};
+  method.values = {bounded_by_sizes(tensor({2, 4}, 0)), bounded_by_sizes(tensor({2, 4}, 32))};
   method.inputs = {0};
   method.outputs = {1};
   method.operators = {{"aten::relu", "out"}};
   method.instructions = {KernelCallDesc{0, {0, 1, 1}}};
   method.arenas = {{64, Device()}};
-  return program_of(method);
+  return program_with(method);
 }
 
 TEST(Method, SizesMayChangeUpToTheirBound) {
@@ -207,7 +207,7 @@ TEST(Method, SizesMayChangeUpToTheirBound) {
 }
 
 // Initial value 5; each run adds the input.
-ProgramDesc counter() {
+ProgramDesc counting_program() {
   MethodDesc method;
   TensorDesc state = tensor({1}, 0);
   state.data_buffer_idx = 1;
@@ -217,14 +217,14 @@ ProgramDesc counter() {
   method.operators = {{"aten::add", "out"}, {"aten::copy_", ""}};
   method.instructions = {KernelCallDesc{0, {0, 1, 2, 3, 3}}, KernelCallDesc{1, {0, 3, 4, 0}}};
   method.arenas = {{48, Device()}};
-  ProgramDesc program = program_of(method);
+  ProgramDesc program = program_with(method);
   program.initial_values = {format::Bytes::of(std::vector<uint8_t>{0, 0, 0xa0, 0x40})};
   return program;
 }
 
 // Holds row 152, row 153.
 TEST(Method, StateStartsFromItsInitialValueAndPersists) {
-  Ready r = ready(counter());
+  Ready r = ready(counting_program());
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(set_floats(*r.method, 0, {2}, {1}), Error::kOk);
   for (const float expected : {7.0f, 9.0f, 11.0f}) {
@@ -243,7 +243,7 @@ ProgramDesc branch() {
   method.instructions = {JumpFalseDesc{0, 3}, MoveDesc{1, 2}, JumpFalseDesc{4, 5}, KernelCallDesc{0, {1, 3, 3}},
                          MoveDesc{3, 2}};
   method.arenas = {{64, Device()}};
-  return program_of(method);
+  return program_with(method);
 }
 
 TEST(Method, BothSidesOfABranchRun) {
@@ -265,7 +265,7 @@ ProgramDesc loop(int64_t limit) {
   method.outputs = {0};
   method.operators = {{"executorch_prim::add", "Scalar"}, {"executorch_prim::ge", "Scalar"}};
   method.instructions = {KernelCallDesc{0, {0, 1, 0}}, KernelCallDesc{1, {0, 2, 3}}, JumpFalseDesc{3, 0}};
-  return program_of(method);
+  return program_with(method);
 }
 
 TEST(Method, ALoopEnds) {
@@ -289,7 +289,7 @@ TEST(Method, AnIntegerIsAcceptedForAFloat) {
   method.operators = {{"test::fill", "out"}};
   method.instructions = {KernelCallDesc{0, {0, 1, 1}}};
   method.arenas = {{16, Device()}};
-  Ready r = ready(program_of(method));
+  Ready r = ready(program_with(method));
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   ASSERT_EQ(r.method->execute(), Error::kOk) << r.method->last_report().message;
   EXPECT_EQ(floats(r.method->get_output(0)), (std::vector<float>{3, 3}));
@@ -310,7 +310,7 @@ TEST(Method, OutputsOfEveryKindAreThoseOfTheFile) {
                    format::IntListDesc{{0, 8}},
                    format::TensorListDesc{{5}}};
   method.outputs = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10};
-  ProgramDesc program = program_of(method);
+  ProgramDesc program = program_with(method);
   program.constants = {format::Bytes::of(std::vector<uint8_t>{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0})};
   Ready r = ready(program);
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
@@ -331,7 +331,7 @@ TEST(Method, ACompiledInNumberCannotBeChanged) {
   MethodDesc method;
   method.values = {int64_t{3}, 2.0, true, std::string("mode"), format::NullDesc{}};
   method.inputs = {0, 1, 2, 3, 4};
-  Ready r = ready(program_of(method));
+  Ready r = ready(program_with(method));
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
   Method& m = *r.method;
   EXPECT_EQ(m.set_input(0, EValue(int64_t{4})), Error::kInvalidArgument);
@@ -356,7 +356,7 @@ TEST(Method, AConstantsDimensionOrderIsKept) {
   weight.dim_order = {0, 2, 3, 1};
   method.values = {weight};
   method.outputs = {0};
-  ProgramDesc program = program_of(method);
+  ProgramDesc program = program_with(method);
   program.constants = {format::Bytes::of(std::vector<uint8_t>(16))};
   Ready r = ready(program);
   ASSERT_EQ(r.error, Error::kOk) << r.report.message;
@@ -430,7 +430,7 @@ TEST(Method, StepsAreTheInstructionsOfARun) {
 TEST(Method, AFailedKernelHasThePlaceAndTheReason) {
   ProgramDesc desc = dynamic_relu();
   MethodDesc& method = desc.methods[0];
-  method.values.push_back(bounded(tensor({2, 4}, 64)));
+  method.values.push_back(bounded_by_sizes(tensor({2, 4}, 64)));
   method.values.emplace_back(int64_t{1});
   method.inputs = {0, 2};
   method.operators = {{"aten::add", "out"}};

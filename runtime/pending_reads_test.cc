@@ -12,7 +12,7 @@ namespace berth {
 namespace {
 
 // Streams are numbers; it keeps what they were told.
-class LoggingAllocator final : public testing::NoMemoryAllocator {
+class LoggedWaits final : public testing::NoMemoryAllocator {
  public:
   Error record(DeviceStream*, DeviceIndex index) override {
     log += "mark " + std::to_string(index) + "; ";
@@ -32,7 +32,7 @@ class PendingReadsTest : public ::testing::Test {
   static Device device(DeviceIndex index) { return Device{DeviceType::kSim, index}; }
   std::string log() { return std::exchange(allocator_.log, ""); }
 
-  LoggingAllocator allocator_;
+  LoggedWaits allocator_;
   DeviceUse first_{device(0), &allocator_, nullptr};
   DeviceUse second_{device(1), &allocator_, nullptr};
   uint8_t bytes_[64] = {};

@@ -22,12 +22,12 @@ const KernelEntry* find(const char* name) {
   return nullptr;
 }
 
-struct Outcome {
+struct CallOutcome {
   Error error;
   EValue value;
 };
 
-Outcome call(const char* name, std::vector<EValue> values) {
+CallOutcome call(const char* name, std::vector<EValue> values) {
   const KernelEntry* entry = find(name);
   if (entry == nullptr) return {Error::kNotFound, EValue()};
   values.emplace_back(int64_t{0});
@@ -43,21 +43,21 @@ EValue d(double x) { return EValue(x); }
 EValue b(bool x) { return EValue(x); }
 
 void expect_int(const char* name, std::vector<EValue> args, int64_t expected) {
-  const Outcome outcome = call(name, args);
+  const CallOutcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_int()) << name;
   EXPECT_EQ(outcome.value.to_int(), expected) << name;
 }
 
 void expect_double(const char* name, std::vector<EValue> args, double expected) {
-  const Outcome outcome = call(name, args);
+  const CallOutcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_double()) << name;
   EXPECT_EQ(outcome.value.to_double(), expected) << name;
 }
 
 void expect_bool(const char* name, std::vector<EValue> args, bool expected) {
-  const Outcome outcome = call(name, args);
+  const CallOutcome outcome = call(name, args);
   ASSERT_EQ(outcome.error, Error::kOk) << name;
   ASSERT_TRUE(outcome.value.is_bool()) << name;
   EXPECT_EQ(outcome.value.to_bool(), expected) << name;
@@ -158,8 +158,9 @@ TEST(PrimKernels, WrongKindsAreErrors) {
   expect_error("executorch_prim::sym_max.Scalar", {i(1), d(1)}, Error::kInvalidType);
 }
 
-struct Floats {
-  Floats(std::vector<int32_t> of_sizes, std::vector<float> of_data, ShapeDynamism dynamism = ShapeDynamism::kStatic)
+struct FloatTensor {
+  FloatTensor(std::vector<int32_t> of_sizes, std::vector<float> of_data,
+              ShapeDynamism dynamism = ShapeDynamism::kStatic)
       : sizes(std::move(of_sizes)), strides(sizes.size()), data(std::move(of_data)) {
     for (size_t n = 0; n < sizes.size(); ++n) order.push_back(static_cast<uint8_t>(n));
     tensor = Tensor(DType::kF32, static_cast<int>(sizes.size()), sizes.data(), order.data(), strides.data(),
@@ -173,7 +174,7 @@ struct Floats {
 };
 
 TEST(PrimKernels, SizesAreIndexedFromBothEnds) {
-  Floats x({2, 3}, std::vector<float>(6));
+  FloatTensor x({2, 3}, std::vector<float>(6));
   expect_int("aten::sym_size.int", {EValue(&x.tensor), i(1)}, 3);
   expect_int("aten::sym_size.int", {EValue(&x.tensor), i(-2)}, 2);
   expect_error("aten::sym_size.int", {EValue(&x.tensor), i(2)}, Error::kInvalidArgument);
@@ -182,7 +183,7 @@ TEST(PrimKernels, SizesAreIndexedFromBothEnds) {
 }
 
 TEST(PrimKernels, AnElementIsReadByItsType) {
-  Floats x({1}, {2.5f});
+  FloatTensor x({1}, {2.5f});
   expect_double("aten::_local_scalar_dense", {EValue(&x.tensor)}, 2.5);
   int64_t number = -9;
   Tensor integer(DType::kI64, 0, nullptr, nullptr, nullptr, &number);
@@ -195,7 +196,7 @@ TEST(PrimKernels, AnElementIsReadByItsType) {
   expect_double("aten::_local_scalar_dense", {EValue(&halves)}, -2.5);
   Tensor nowhere(DType::kF32, 0, nullptr, nullptr, nullptr, nullptr);
   expect_error("aten::_local_scalar_dense", {EValue(&nowhere)}, Error::kInvalidArgument);
-  Floats empty({0}, {});
+  FloatTensor empty({0}, {});
   expect_error("aten::_local_scalar_dense", {EValue(&empty.tensor)}, Error::kInvalidArgument);
 }
 
@@ -211,8 +212,8 @@ Error view(Tensor& self, std::vector<int64_t> sizes, Tensor& out) {
 }
 
 TEST(PrimKernels, AViewTakesTheMemoryAndTheOpenSize) {
-  Floats x({2, 6}, std::vector<float>(12, 1));
-  Floats out({4, 4, 1}, {}, ShapeDynamism::kBounded);
+  FloatTensor x({2, 6}, std::vector<float>(12, 1));
+  FloatTensor out({4, 4, 1}, {}, ShapeDynamism::kBounded);
   ASSERT_EQ(view(x.tensor, {3, -1, 2}, out.tensor), Error::kOk);
   EXPECT_EQ(out.tensor.raw(), x.tensor.raw());
   EXPECT_EQ(out.tensor.size(1), 2);
@@ -224,8 +225,8 @@ TEST(PrimKernels, AViewTakesTheMemoryAndTheOpenSize) {
 }
 
 TEST(PrimKernels, AViewLargerThanItsOutputIsRefused) {
-  Floats x({20}, std::vector<float>(20));
-  Floats out({4, 4}, {}, ShapeDynamism::kBounded);
+  FloatTensor x({20}, std::vector<float>(20));
+  FloatTensor out({4, 4}, {}, ShapeDynamism::kBounded);
   EXPECT_EQ(view(x.tensor, {4, 5}, out.tensor), Error::kInvalidArgument);
 }
 
@@ -237,24 +238,24 @@ Error stack(Tensor& to, Tensor& from, int64_t index) {
 }
 
 TEST(PrimKernels, RowsAreStackedOneAfterTheOther) {
-  Floats to({3, 2}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
-  Floats from({2}, {5, 6});
+  FloatTensor to({3, 2}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
+  FloatTensor from({2}, {5, 6});
   ASSERT_EQ(stack(to.tensor, from.tensor, 0), Error::kOk);
   EXPECT_EQ(to.tensor.size(0), 1);
   from.data = {7, 8};
-  Floats second({2}, {7, 8});
+  FloatTensor second({2}, {7, 8});
   ASSERT_EQ(stack(to.tensor, second.tensor, 1), Error::kOk);
   EXPECT_EQ(to.data, (std::vector<float>{5, 6, 7, 8, -1, -1}));
   EXPECT_EQ(stack(to.tensor, second.tensor, 3), Error::kInvalidArgument);
   EXPECT_EQ(stack(to.tensor, second.tensor, -1), Error::kInvalidArgument);
   EXPECT_EQ(stack(to.tensor, second.tensor, INT64_MAX), Error::kInvalidArgument);
-  Floats wide({3}, {1, 2, 3});
+  FloatTensor wide({3}, {1, 2, 3});
   EXPECT_EQ(stack(to.tensor, wide.tensor, 1), Error::kInvalidArgument);
 }
 
 TEST(PrimKernels, TheFirstRowSaysHowLargeTheOthersAre) {
-  Floats to({2, 3}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
-  Floats narrow({2}, {5, 6}), wide({3}, {1, 2, 3}), huge({7}, std::vector<float>(7));
+  FloatTensor to({2, 3}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
+  FloatTensor narrow({2}, {5, 6}), wide({3}, {1, 2, 3}), huge({7}, std::vector<float>(7));
   EXPECT_EQ(stack(to.tensor, narrow.tensor, 1), Error::kInvalidArgument);
   for (const int run : {0, 1}) {
     SCOPED_TRACE(run);
@@ -269,7 +270,7 @@ TEST(PrimKernels, TheFirstRowSaysHowLargeTheOthersAre) {
     to.data.assign(6, -1);
   }
   EXPECT_EQ(stack(to.tensor, huge.tensor, 0), Error::kInvalidArgument);
-  Floats fixed({2, 3}, std::vector<float>(6));
+  FloatTensor fixed({2, 3}, std::vector<float>(6));
   EXPECT_EQ(stack(fixed.tensor, narrow.tensor, 0), Error::kInvalidArgument);
 }
 
@@ -281,12 +282,12 @@ Error row(const char* access, Tensor& rows, int64_t index, Tensor& out) {
 }
 
 TEST(PrimKernels, ARowThatIsReadIsAViewOfIt) {
-  Floats rows({3, 2}, {1, 2, 3, 4, 5, 6}), out({2}, {});
+  FloatTensor rows({3, 2}, {1, 2, 3, 4, 5, 6}), out({2}, {});
   for (const int index : {2, 0}) {
     ASSERT_EQ(row("read", rows.tensor, index, out.tensor), Error::kOk);
     EXPECT_EQ(out.tensor.raw(), rows.data.data() + 2 * index);
   }
-  Floats wide({3}, {}), matrix({1, 2}, {}), scalar({}, {7});
+  FloatTensor wide({3}, {}), matrix({1, 2}, {}), scalar({}, {7});
   for (const int64_t index : {int64_t{3}, int64_t{-1}, INT64_MAX, INT64_MIN}) {
     EXPECT_EQ(row("read", rows.tensor, index, out.tensor), Error::kInvalidArgument) << index;
   }
@@ -296,8 +297,8 @@ TEST(PrimKernels, ARowThatIsReadIsAViewOfIt) {
 }
 
 TEST(PrimKernels, ARowThatIsWrittenGrowsTheStackAndStaysWithinIt) {
-  Floats stack({3, 2}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
-  Floats out({2}, {}), wide({3}, {});
+  FloatTensor stack({3, 2}, std::vector<float>(6, -1), ShapeDynamism::kBounded);
+  FloatTensor out({2}, {}), wide({3}, {});
   for (const int index : {2, 0, 1}) {
     ASSERT_EQ(row("write", stack.tensor, index, out.tensor), Error::kOk);
     EXPECT_EQ(stack.tensor.size(0), index + 1);
@@ -308,7 +309,7 @@ TEST(PrimKernels, ARowThatIsWrittenGrowsTheStackAndStaysWithinIt) {
   }
   EXPECT_EQ(row("write", stack.tensor, 0, wide.tensor), Error::kInvalidArgument);
   // Two rows of a fixed size, of which what is written takes a part.
-  Floats pair({2, 4}, std::vector<float>(8, -1));
+  FloatTensor pair({2, 4}, std::vector<float>(8, -1));
   ASSERT_EQ(row("write", pair.tensor, 1, wide.tensor), Error::kOk);
   EXPECT_EQ(wide.tensor.raw(), pair.data.data() + 4);
   EXPECT_EQ(pair.tensor.size(0), 2);

@@ -17,6 +17,8 @@
 
 namespace berth::testing {
 
+inline constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
+
 class RecordingAllocator final : public DeviceAllocator {
  public:
   enum class Kind {

@@ -17,10 +17,11 @@ using format::MethodDesc;
 using format::ProgramDesc;
 using format::testing::tensor;
 using testing::OnDevices;
-using Kind = testing::RecordingAllocator::Kind;
+using testing::RecordingAllocator;
+using Kind = RecordingAllocator::Kind;
 using Floats = std::vector<float>;
 
-const std::vector<int32_t> kFour = {4};
+const std::vector<int32_t> kFourElements = {4};
 
 // a = a + x and b = b + a, in the bytes of a and b: "a" has a name, b an initial value, and marks lie around them.
 ProgramDesc sums() {
@@ -45,7 +46,8 @@ ProgramDesc sums() {
 }
 
 Floats run(OnDevices& on, const Floats& x) {
-  EXPECT_EQ(on.method->set_input(0, x.data(), kFour, DType::kF32), Error::kOk) << on.method->last_report().message;
+  EXPECT_EQ(on.method->set_input(0, x.data(), kFourElements, DType::kF32), Error::kOk)
+      << on.method->last_report().message;
   EXPECT_EQ(on.method->execute(), Error::kOk) << on.method->last_report().message;
   const float* y = on.method->get_output(0).tensor().data<float>();
   return {y, y + 4};
@@ -57,7 +59,7 @@ Floats state(OnDevices& on, size_t index) {
   return values;
 }
 
-Error set(OnDevices& on, size_t index, const Floats& values, const std::vector<int32_t>& sizes = kFour) {
+Error set(OnDevices& on, size_t index, const Floats& values, const std::vector<int32_t>& sizes = kFourElements) {
   return on.method->set_state(index, values.data(), sizes, DType::kF32);
 }
 
@@ -101,7 +103,7 @@ TEST(States, AreFoundByNameAndThoseWithoutOneByNumber) {
   EXPECT_STREQ(on.method->state_name(1), "");
   EXPECT_EQ(on.method->state_name(2), nullptr);
   const TensorInfo info = on.method->state_tensor_meta(0).value();
-  EXPECT_EQ(std::vector<int32_t>(info.sizes.begin(), info.sizes.end()), kFour);
+  EXPECT_EQ(std::vector<int32_t>(info.sizes.begin(), info.sizes.end()), kFourElements);
   EXPECT_EQ(info.nbytes, 16u);
   EXPECT_EQ(on.method->state_tensor_meta(2).error(), Error::kInvalidArgument);
 }
@@ -155,9 +157,9 @@ TEST(States, WhatDoesNotFitIsRefusedInASentenceAndNothingChanges) {
   EXPECT_EQ(said(on), "methods[forward].states[0]: the size of dimension 0 is 4, found 5");
   EXPECT_EQ(set(on, 0, values, {2, 2}), Error::kInvalidArgument);
   EXPECT_EQ(said(on), "methods[forward].states[0]: the state has 1 dimensions, found 2");
-  EXPECT_EQ(on.method->set_state(0, values.data(), kFour, DType::kI32), Error::kInvalidArgument);
+  EXPECT_EQ(on.method->set_state(0, values.data(), kFourElements, DType::kI32), Error::kInvalidArgument);
   EXPECT_EQ(said(on), "methods[forward].states[0]: the element type is f32, found i32");
-  EXPECT_EQ(on.method->set_state(0, nullptr, kFour, DType::kF32), Error::kInvalidArgument);
+  EXPECT_EQ(on.method->set_state(0, nullptr, kFourElements, DType::kF32), Error::kInvalidArgument);
   Floats room(4);
   EXPECT_EQ(on.method->get_state(0, room.data(), 15), Error::kInvalidArgument);
   EXPECT_EQ(said(on), "methods[forward].states[0]: 16 bytes are needed, 15 were given");
@@ -170,7 +172,7 @@ TEST(States, ARunInProgressIsNotDisturbed) {
   on.more_kernels = testing::kernels();
   ASSERT_EQ(on.load(), Error::kOk) << on.said();
   const Floats x(4, 1);
-  ASSERT_EQ(on.method->set_input(0, x.data(), kFour, DType::kF32), Error::kOk);
+  ASSERT_EQ(on.method->set_input(0, x.data(), kFourElements, DType::kF32), Error::kOk);
   ASSERT_EQ(on.method->step(), Error::kOk);
   Floats room(4);
   EXPECT_EQ(on.method->get_state(0, room.data(), 16), Error::kInvalidState);

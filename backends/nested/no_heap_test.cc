@@ -13,9 +13,9 @@ namespace {
 using testing::allocations;
 using testing::NoHeap;
 
-class HostBackend final : public NestedBackend {
+class QuietBackend final : public NestedBackend {
  public:
-  HostBackend() : NestedBackend("test.host", testing::kernels()) {}
+  QuietBackend() : NestedBackend("test.host", testing::kernels()) {}
   bool serves(DeviceType type) const override { return type == DeviceType::kCpu; }
 };
 
@@ -23,7 +23,7 @@ TEST_F(NoHeap, RunsAndFailuresTakeNothing) {
   const testing::Calls calls = {Device(), "test.host", 4, false};
   const std::vector<uint8_t> file = format::testing::bytes_of(testing::program_with_delegate(calls));
   const BufferLoader loader{Span<const uint8_t>(file)};
-  HostBackend backend;
+  QuietBackend backend;
   Backend* const backends[] = {&backend};
   LoadOptions options;
   options.backends = backends;

@@ -135,7 +135,7 @@ void check(unsigned seed) {
 TEST(Clusters, RandomGraphsGiveConvexGroupsThatCannotBeFewer) {
   if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)));
   // Holds row 246.
-  for (unsigned seed = 0; seed < 3000 && !testing::Test::HasFailure(); ++seed) check(seed);
+  for (unsigned seed = 0; seed < 3000 && !::testing::Test::HasFailure(); ++seed) check(seed);
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ size_t distinct_copies(const ir::Method& method, const ir::Graph& graph) {
   return seen.size();
 }
 
-void check(unsigned seed) {
+void check_placement(unsigned seed) {
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   ir::Module module = ir::testing::RandomModule(seed, ir::testing::vectors(seed)).make();
   const Status sound = ir::verify(module);
@@ -168,8 +168,8 @@ void check(unsigned seed) {
 }
 
 TEST(RandomPlacement, KeepsOutputsAndCopiesWhatCrossesOnce) {
-  if (const char* seed = std::getenv("BERTH_SEED")) return check(static_cast<unsigned>(std::atoi(seed)));
-  for (unsigned seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) check(seed);
+  if (const char* seed = std::getenv("BERTH_SEED")) return check_placement(static_cast<unsigned>(std::atoi(seed)));
+  for (unsigned seed = 0; seed < 500 && !::testing::Test::HasFailure(); ++seed) check_placement(seed);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ size_t temp_bytes_of(TempBytesFunction function, std::vector<Arg>& args, int thr
   return function(Span<EValue* const>(values.data(), values.size()), threads);
 }
 
-struct Case {
+struct AttentionCase {
   int32_t batch = 1, queries = 1, keys = 1;
   int64_t heads = 1, size = 1;
   int64_t columns[3] = {0, 0, 0};  // before the heads, for query, key and value
@@ -35,7 +35,7 @@ struct Case {
   DType mask_dtype = DType::kF32;
 };
 
-std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
+std::vector<double> normal_numbers(std::mt19937& random, size_t count, double spread) {
   std::normal_distribution<float> normal(0, static_cast<float>(spread));
   std::vector<double> values(count);
   for (double& x : values) x = static_cast<double>(normal(random));
@@ -43,11 +43,11 @@ std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
 }
 
 Array random_tokens(std::mt19937& random, int32_t batch, int32_t tokens, int32_t columns) {
-  return f32({batch, tokens, columns}, randoms(random, batch * tokens * columns, 1.5));
+  return f32({batch, tokens, columns}, normal_numbers(random, batch * tokens * columns, 1.5));
 }
 
-struct Problem {
-  Case c;
+struct Attention {
+  AttentionCase c;
   double scale;
   std::vector<double> query, key, value, mask;
   int64_t row(size_t k) const { return c.columns[k] + c.heads * c.size + c.extra; }
@@ -89,7 +89,7 @@ struct Problem {
   }
 };
 
-void expect_close(const Problem& p, const std::vector<double>& found, const std::string& what) {
+void expect_attention(const Attention& p, const std::vector<double>& found, const std::string& what) {
   size_t at = 0;
   for (int64_t b = 0; b < p.c.batch; ++b) {
     for (int64_t i = 0; i < p.c.queries; ++i) {
@@ -104,16 +104,16 @@ void expect_close(const Problem& p, const std::vector<double>& found, const std:
   }
 }
 
-std::string text_of(const Case& c, unsigned seed) {
+std::string text_of(const AttentionCase& c, unsigned seed) {
   return "seed " + std::to_string(seed) + ": " + std::to_string(c.batch) + " x " + std::to_string(c.queries) + " x " +
          std::to_string(c.keys) + ", " + std::to_string(c.heads) + " heads of " + std::to_string(c.size) +
          (c.causal ? ", causal" : "") + ", " + std::to_string(c.threads) + " threads";
 }
 
-std::vector<double> random_mask(std::mt19937& random, const Case& c) {
+std::vector<double> random_mask(std::mt19937& random, const AttentionCase& c) {
   size_t count = 1;
   for (const int32_t size : c.mask) count *= size;
-  std::vector<double> values = randoms(random, count, 1);
+  std::vector<double> values = normal_numbers(random, count, 1);
   // Of bool masks most is true; the first key is always seen.
   for (size_t i = 0; i < count && c.mask_dtype == DType::kBool; ++i) {
     values[i] = values[i] > -0.5 || i % static_cast<size_t>(c.mask.back()) == 0;
@@ -121,9 +121,9 @@ std::vector<double> random_mask(std::mt19937& random, const Case& c) {
   return values;
 }
 
-void check(const Case& c, unsigned seed) {
+void check(const AttentionCase& c, unsigned seed) {
   std::mt19937 random(seed);
-  Problem p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
+  Attention p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
   const Array query = random_tokens(random, c.batch, c.queries, static_cast<int32_t>(p.row(0)));
   const Array key = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(1)));
   const Array value = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(2)));
@@ -144,7 +144,7 @@ void check(const Case& c, unsigned seed) {
     const testing::Outcome outcome = testing::run_with(attention_out, args, c.threads, bytes);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     EXPECT_TRUE(out.intact());
-    expect_close(p, out.values(), text_of(c, seed) + ", " + target);
+    expect_attention(p, out.values(), text_of(c, seed) + ", " + target);
   });
 }
 
@@ -175,9 +175,9 @@ TEST(Attention, RandomShapes) {
   std::mt19937 random(seed);
   const auto up_to = [&](int64_t n) { return static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 40; ++i) {
-    const Case c = {1 + up_to(3), 1 + up_to(60), 1 + up_to(80),
-                    1 + up_to(4), 1 + up_to(70), {up_to(5), up_to(5), up_to(5)},
-                    up_to(3),     up_to(2) == 0, 1 + up_to(4)};
+    const AttentionCase c = {1 + up_to(3), 1 + up_to(60), 1 + up_to(80),
+                             1 + up_to(4), 1 + up_to(70), {up_to(5), up_to(5), up_to(5)},
+                             up_to(3),     up_to(2) == 0, 1 + up_to(4)};
     check(c, seed + static_cast<unsigned>(i));
   }
 }

@@ -15,6 +15,9 @@
 
 namespace berth::cpu {
 
+/// The order of channels last.
+inline const std::vector<uint8_t> kLast = {0, 2, 3, 1};
+
 inline const KernelEntry& kernel_of(KernelTable table, const std::string& name) {
   for (const KernelEntry& entry : table) {
     if (name == entry.name) return entry;
@@ -84,6 +87,22 @@ inline void expect_same_as_portable(const std::string& name, const std::vector<t
     });
   }
 }
+
+/// A pool may run its ranges one after the other, on one thread, in any order.
+class OneAfterAnother final : public ThreadPool {
+ public:
+  explicit OneAfterAnother(bool backwards) : backwards_(backwards) {}
+  int size() const override { return 4; }
+  void run(int64_t count, int64_t grain, ParallelBody body) override {
+    for (int64_t i = 0; i < count; i += grain) {
+      const int64_t begin = backwards_ ? std::max<int64_t>(0, count - i - grain) : i;
+      body.call(body.context, begin, backwards_ ? count - i : std::min(count, i + grain));
+    }
+  }
+
+ private:
+  bool backwards_;
+};
 
 /// A seed for a test's random numbers, printed when the test fails: SCOPED_TRACE(seed.text()). BERTH_SEED gives it.
 struct Seed {

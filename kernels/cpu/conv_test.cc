@@ -23,8 +23,8 @@ using testing::Array;
 using testing::f32;
 using testing::Prepared;
 
-struct Random {
-  explicit Random(unsigned seed) : engine(seed) {}
+struct RandomConv {
+  explicit RandomConv(unsigned seed) : engine(seed) {}
   int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
   bool truth() { return whole(0, 1) == 1; }
   std::vector<double> reals(int64_t count) {
@@ -42,7 +42,7 @@ struct Random {
 };
 
 // What must be near: rtol 1e-4, atol 1e-5 x the largest magnitude.
-void expect_near(const Array& actual, const Array& expected) {
+void expect_near_largest(const Array& actual, const Array& expected) {
   const std::vector<double> a = actual.values();
   const std::vector<double> e = expected.values();
   ASSERT_EQ(a.size(), e.size());
@@ -72,11 +72,11 @@ struct ConvCase {
   }
 };
 
-constexpr uint8_t kLast[] = {0, 2, 3, 1};
+constexpr uint8_t kChannelsLast[] = {0, 2, 3, 1};
 
-ConvCase random_conv(Random& random) {
-  const std::vector<uint8_t> order =
-      random.whole(0, 4) == 0 ? std::vector<uint8_t>{0, 1, 2, 3} : std::vector<uint8_t>(kLast, kLast + 4);
+ConvCase random_conv(RandomConv& random) {
+  const std::vector<uint8_t> order = random.whole(0, 4) == 0 ? std::vector<uint8_t>{0, 1, 2, 3}
+                                                             : std::vector<uint8_t>(kChannelsLast, kChannelsLast + 4);
   int64_t groups = random.whole(0, 2) == 0 ? random.whole(2, 40) : 1;
   const bool depthwise = groups > 1 && random.whole(0, 2) != 0;
   const int64_t in = depthwise ? 1 : random.whole(1, groups > 1 ? 9 : 70);
@@ -134,7 +134,7 @@ void run_reference(const ConvCase& c) {
 void expect_convolutions(unsigned seeds, int* engines) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
-    Random random(seed);
+    RandomConv random(seed);
     const ConvCase c = random_conv(random);
     run_reference(c);
     const int threads = seed % 16 == 0 ? 2 : 1;
@@ -147,7 +147,7 @@ void expect_convolutions(unsigned seeds, int* engines) {
     for (int run = 0; run < 2; ++run) {
       if (in_place && run > 0) c.out.set(c.residual.values());
       ASSERT_EQ(call.run(), Error::kOk) << call.message();
-      expect_near(c.out, c.expected);
+      expect_near_largest(c.out, c.expected);
     }
     if (::testing::Test::HasFatalFailure()) return;
   }
@@ -156,7 +156,7 @@ void expect_convolutions(unsigned seeds, int* engines) {
 void expect_products(unsigned seeds, int* engines) {
   for (unsigned seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(seed);
-    Random random(seed);
+    RandomConv random(seed);
     const auto rows = static_cast<int32_t>(random.whole(1, 40));
     const auto depth = static_cast<int32_t>(random.whole(1, 200));
     const auto columns = static_cast<int32_t>(random.whole(1, 200));
@@ -183,7 +183,7 @@ void expect_products(unsigned seeds, int* engines) {
     ASSERT_EQ(call.error(), Error::kOk) << call.message();
     if (std::string(conv_engine(call.state())) != "portable") ++*engines;
     ASSERT_EQ(call.run(), Error::kOk) << call.message();
-    expect_near(out, expected);
+    expect_near_largest(out, expected);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
@@ -217,7 +217,7 @@ TEST(Conv, ProductsMatchThePortableKernels) { with_each_engine(100, expect_produ
 
 // Three axes, and weights that are computed: right, if slower.
 TEST(Conv, ConvolutionsThatNoEngineTakesMatchThePortableKernels) {
-  Random random(7);
+  RandomConv random(7);
   ConvCase c = random_conv(random);
   run_reference(c);
   Prepared computed(testing::kConv, c.args(residual_of(c, c.residual), c.out), 1, {});
@@ -244,7 +244,7 @@ TEST(Conv, ConvolutionsThatNoEngineTakesMatchThePortableKernels) {
 // Steps that lead out of any memory, between pixels that are all padding but one.
 TEST(Conv, HugeStridesMatchThePortableKernels) {
   const std::vector<int64_t> far = {INT32_MAX, INT32_MAX}, one = {1, 1}, none = {0, 0};
-  Random random(3);
+  RandomConv random(3);
   const Array input = random.tensor({1, 40, 2, 64}, {0, 2, 3, 1}), weight = random.tensor({40, 1, 3, 3});
   const Array expected(DType::kF32, {1, 40, 2, 3}, {}, {0, 2, 3, 1}), out(DType::kF32, {1, 40, 2, 3}, {}, {0, 2, 3, 1});
   const auto args = [&](const Array& result) {

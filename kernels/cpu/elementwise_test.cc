@@ -14,11 +14,9 @@ using elementwise::Op;
 using testing::Arg;
 using testing::Array;
 
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
-class Random {
+class RandomCall {
  public:
-  explicit Random(unsigned seed) : engine(seed) {}
+  explicit RandomCall(unsigned seed) : engine(seed) {}
   int32_t below(size_t n) { return static_cast<int32_t>(engine() % n); }
 
   std::vector<int32_t> sizes() {
@@ -75,7 +73,7 @@ TEST(Elementwise, EveryOpOnEveryNumber) {
 TEST(Elementwise, RandomChains) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   for (int i = 0; i < 150; ++i) {
     const std::vector<int32_t> sizes = random.sizes();
     const std::vector<uint8_t> order = random.below(2) == 0 ? kLast : std::vector<uint8_t>{};
@@ -171,7 +169,7 @@ TEST(Elementwise, SumsOfTensors) {
 TEST(Elementwise, BroadcastingBinaries) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   const char* const names[] = {"aten::add.out", "aten::sub.out", "aten::mul.out", "aten::div.out"};
   for (int i = 0; i < 100; ++i) {
     const std::vector<int32_t> sizes = random.sizes();
@@ -187,7 +185,8 @@ TEST(Elementwise, BroadcastingBinaries) {
 }
 
 // Numbers of any type that a chain reads, of a shape that stretches to `sizes`.
-Array typed_input(Random& random, DType type, const std::vector<int32_t>& sizes, const std::vector<uint8_t>& order) {
+Array typed_input(RandomCall& random, DType type, const std::vector<int32_t>& sizes,
+                  const std::vector<uint8_t>& order) {
   const Array floats = random.input(sizes, order, true);
   const Tensor& t = floats.tensor();
   Array array(type, floats.sizes(), {}, {t.dim_order().begin(), t.dim_order().end()});
@@ -223,7 +222,7 @@ struct QuantisedChain {
   }
 };
 
-QuantisedChain quantised_chain(Random& random, size_t inputs, DType out) {
+QuantisedChain quantised_chain(RandomCall& random, size_t inputs, DType out) {
   QuantisedChain chain(inputs);
   const Op unary[] = {Op::kRelu, Op::kSigmoid, Op::kTanh, Op::kHardSwish, Op::kGelu, Op::kAbs, Op::kRound, Op::kSilu};
   std::vector<int64_t> numbers;
@@ -267,7 +266,7 @@ QuantisedChain quantised_chain(Random& random, size_t inputs, DType out) {
 TEST(Elementwise, RandomQuantisedChainsGiveThePortableBytes) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   const DType types[] = {DType::kU8,  DType::kI8,  DType::kU8,  DType::kI8,
                          DType::kF32, DType::kI32, DType::kF16, DType::kBF16};
   for (int i = 0; i < 120; ++i) {
@@ -298,7 +297,7 @@ TEST(Elementwise, RandomQuantisedChainsGiveThePortableBytes) {
 TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   for (const int32_t size : {1, 4, 15, 16, 17, 63, 64, 65, 200, 40000}) {
     for (int types = 0; types < 8; ++types) {
       const auto type = [&](int bit) { return (types >> bit & 1) != 0 ? DType::kI8 : DType::kU8; };
@@ -331,7 +330,7 @@ TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
 TEST(Elementwise, StepsBeforeBytesHaveThePortableBits) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   const int32_t size = 4099;
   std::vector<Arg> inputs;
   for (int k = 0; k < 3; ++k) {
@@ -363,7 +362,7 @@ TEST(Elementwise, QuotientsAreRoundedAsDivisionDoes) {
   const auto n = [](Op op) { return static_cast<int64_t>(op); };
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomCall random(seed.value);
   std::vector<float> factors = {0.1f, 0.25f, 3e-39f, 1e-38f, 2e-30f, 1e30f, 3e38f, -0.3f, 0, -0.0f, INFINITY, NAN};
   for (int i = 0; i < 40; ++i)
     factors.push_back(std::ldexp(1 + 1e-7f * static_cast<float>(random.below(1 << 23)), random.below(20) - 12));

@@ -15,17 +15,17 @@ using testing::Array;
 
 using FirstConv = EngineTest;
 
-struct Shape {
+struct FirstShape {
   int64_t batch, depth, columns, in[2], kernel[2], stride[2], padding[2];
 };
 
-int32_t out_size(const Shape& s, int i) {
+int32_t out_size(const FirstShape& s, int i) {
   return static_cast<int32_t>((s.in[i] + 2 * s.padding[i] - s.kernel[i]) / s.stride[i] + 1);
 }
 
 // Counts in `*runs` how often it is this engine that runs. Where `planes`, the input is not channels last.
-void expect_same(const Shape& s, const char* activation, bool bias, bool planes, bool special, std::mt19937& random,
-                 int* runs) {
+void expect_same(const FirstShape& s, const char* activation, bool bias, bool planes, bool special,
+                 std::mt19937& random, int* runs) {
   const std::vector<uint8_t> last = {0, 2, 3, 1};
   const Array input = random_array(random, narrow({s.batch, s.depth, s.in[0], s.in[1]}),
                                    planes ? std::vector<uint8_t>() : last, special);
@@ -47,12 +47,12 @@ void expect_same(const Shape& s, const char* activation, bool bias, bool planes,
 // Large enough for several tiles a row, and for threads to share.
 TEST_F(FirstConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  const Shape shapes[] = {
+  const FirstShape shapes[] = {
       {1, 1, 64, {49, 10}, {10, 4}, {2, 2}, {5, 1}}, {1, 3, 32, {60, 61}, {3, 3}, {2, 2}, {1, 1}},
       {1, 3, 16, {64, 64}, {3, 3}, {1, 1}, {1, 1}},  {1, 3, 64, {56, 56}, {7, 7}, {2, 2}, {3, 3}},
       {2, 3, 24, {57, 63}, {3, 3}, {2, 2}, {0, 0}},  {1, 3, 96, {40, 60}, {4, 4}, {2, 2}, {1, 1}},
   };
-  for (const Shape& s : shapes) {
+  for (const FirstShape& s : shapes) {
     SCOPED_TRACE(std::to_string(s.depth) + " channels to " + std::to_string(s.columns));
     for (const bool planes : {false, true}) {
       int runs = 0;
@@ -69,7 +69,7 @@ TEST_F(FirstConv, EveryWindowMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 150 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    Shape s = {whole(1, 2), whole(1, 4), whole(1, 140), {}, {}, {}, {}};
+    FirstShape s = {whole(1, 2), whole(1, 4), whole(1, 140), {}, {}, {}, {}};
     for (int i = 0; i < 2; ++i) {
       s.kernel[i] = whole(1, 7);
       s.stride[i] = whole(1, 3);

@@ -20,7 +20,7 @@ using testing::Arg;
 using testing::Array;
 using testing::f32;
 
-struct Case {
+struct GroupedCase {
   int32_t batch = 1, heads = 1, groups = 1, queries = 1, keys = 1, size = 1, value_size = 1;
   std::vector<double> last = {};
   std::vector<double> before = {};
@@ -43,8 +43,8 @@ Array random_rows(std::mt19937& random, DType type, int32_t a, int32_t b, int32_
   return Array(type, {a, b, c, d}, randoms(random, count, 1.5));
 }
 
-struct Problem {
-  Case c;
+struct GroupedProblem {
+  GroupedCase c;
   double scale;
   std::vector<double> query, key, value, mask;
 
@@ -90,14 +90,14 @@ Arg limits_of(const std::vector<double>& limits) {
   return Arg(Array(DType::kI64, {static_cast<int32_t>(limits.size())}, limits));
 }
 
-std::string text_of(const Case& c, unsigned seed) {
+std::string text_of(const GroupedCase& c, unsigned seed) {
   return "seed " + std::to_string(seed) + ": " + std::to_string(c.heads) + " heads of " + std::to_string(c.groups) +
          " groups, " + std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys of " +
          std::to_string(c.size) + ", values of " + std::to_string(c.value_size) + ", " + std::to_string(c.threads) +
          " threads" + (c.caches == DType::kBF16 ? ", caches of bf16" : "");
 }
 
-std::vector<double> rows_of(const Problem& p) {
+std::vector<double> rows_of(const GroupedProblem& p) {
   std::vector<double> rows;
   for (int b = 0; b < p.c.batch; ++b) {
     for (int h = 0; h < p.c.heads; ++h) {
@@ -134,9 +134,9 @@ Array rows_of_heads(const Array& cache) {
   return Array(cache.tensor().dtype(), {sizes[0], sizes[2], sizes[1], sizes[3]}, to);
 }
 
-void check(const Case& c, unsigned seed) {
+void check(const GroupedCase& c, unsigned seed) {
   std::mt19937 random(seed);
-  Problem p = {c, 1 / std::sqrt(static_cast<double>(std::max(c.size, 1))), {}, {}, {}, {}};
+  GroupedProblem p = {c, 1 / std::sqrt(static_cast<double>(std::max(c.size, 1))), {}, {}, {}, {}};
   const Array query = random_rows(random, DType::kF32, c.batch, c.heads, c.queries, c.size);
   const Array key = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.size);
   const Array value = random_rows(random, c.caches, c.batch, c.groups, c.keys, c.value_size);
@@ -190,7 +190,7 @@ void check(const Case& c, unsigned seed) {
 }
 
 TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
-  Case c;
+  GroupedCase c;
   c.heads = 6;
   c.groups = 2;
   c.keys = 37;
@@ -205,7 +205,7 @@ TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
 
 // Few queries read bf16 where it lies, many have it widened first. Sizes that fill registers and that do not.
 TEST(GroupedAttention, CachesOfBf16AreWidenedExactly) {
-  Case c;
+  GroupedCase c;
   c.caches = DType::kBF16;
   c.batch = 2;
   c.heads = 14;
@@ -235,7 +235,7 @@ TEST(GroupedAttention, KeysAndValuesAreOfOneType) {
 }
 
 TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {
-  Case c;
+  GroupedCase c;
   c.heads = 8;
   c.groups = 2;
   c.keys = 100;
@@ -250,7 +250,7 @@ TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {
 }
 
 TEST(GroupedAttention, AWindowHidesWhatIsBefore) {
-  Case c;
+  GroupedCase c;
   c.heads = 4;
   c.groups = 1;
   c.queries = 3;
@@ -264,7 +264,7 @@ TEST(GroupedAttention, AWindowHidesWhatIsBefore) {
 }
 
 TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
-  Case c;
+  GroupedCase c;
   c.heads = 4;
   c.groups = 2;
   c.queries = 53;
@@ -303,7 +303,7 @@ TEST(GroupedAttention, InfiniteQueriesAreAsTheSoftmaxOfTheirScores) {
 }
 
 TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
-  Case c;
+  GroupedCase c;
   c.batch = 2;
   c.heads = 6;
   c.groups = 3;
@@ -326,7 +326,7 @@ TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
 
 // A row without elements has a score of 0 for each key; without keys there is nothing to sum.
 TEST(GroupedAttention, RowsWithoutElementsAndCachesWithoutKeys) {
-  Case c;
+  GroupedCase c;
   c.heads = 4;
   c.groups = 2;
   c.keys = 5;
@@ -379,7 +379,7 @@ TEST(GroupedAttention, RandomShapesAgree) {
   std::mt19937 random(seed);
   const auto pick = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
   for (int round = 0; round < 30; ++round) {
-    Case c;
+    GroupedCase c;
     c.groups = pick(1, 3);
     c.heads = c.groups * pick(1, 5);
     c.batch = pick(1, 2);

@@ -16,21 +16,21 @@ using testing::Array;
 
 using GroupedConv = EngineTest;
 
-struct Shape {
+struct GroupedShape {
   int64_t batch, groups, in[2], kernel[2], stride[2], padding[2], dilation[2];
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
 
   bool is_depthwise() const { return depth == 1 && columns == 1; }
 };
 
-int64_t out_size(const Shape& s, int i) {
+int64_t out_size(const GroupedShape& s, int i) {
   return (s.in[i] + 2 * s.padding[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
 }
 
 // The portable kernel's result and ours, of random numbers; infinities and NaNs in the input where `special`, an
 // infinity in the weight where `odd_weight`. Returns how many runs there were.
-int expect_same(const Shape& s, const char* activation, bool bias, bool residual, bool special, std::mt19937& random,
-                bool odd_weight = false) {
+int expect_same(const GroupedShape& s, const char* activation, bool bias, bool residual, bool special,
+                std::mt19937& random, bool odd_weight = false) {
   const int64_t channels = s.groups * s.columns;
   const std::vector<uint8_t> last = {0, 2, 3, 1};
   const Array input = random_array(random, narrow({s.batch, s.groups * s.depth, s.in[0], s.in[1]}), last, special);
@@ -70,14 +70,14 @@ int expect_same(const Shape& s, const char* activation, bool bias, bool residual
 // Large enough for several strips and tiles, and for threads to share.
 TEST_F(GroupedConv, DepthwiseLayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  const Shape shapes[] = {
+  const GroupedShape shapes[] = {
       {1, 64, {25, 5}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   {1, 32, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
       {1, 96, {28, 28}, {5, 5}, {2, 2}, {2, 2}, {1, 1}},  {1, 58, {28, 28}, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
       {2, 120, {14, 14}, {5, 5}, {1, 1}, {2, 2}, {1, 1}}, {1, 232, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
       {1, 20, {30, 31}, {7, 7}, {1, 1}, {3, 3}, {1, 1}},  {1, 40, {33, 20}, {3, 3}, {1, 1}, {2, 2}, {2, 2}},
       {1, 48, {16, 16}, {9, 9}, {1, 1}, {4, 4}, {1, 1}},  {1, 24, {1, 60}, {1, 31}, {1, 1}, {0, 15}, {1, 1}},
   };
-  for (const Shape& s : shapes) {
+  for (const GroupedShape& s : shapes) {
     SCOPED_TRACE(std::to_string(s.groups) + " channels of " + std::to_string(s.in[0]));
     expect_same(s, "relu", true, false, false, random);
     expect_same(s, "hard_swish", false, true, false, random);
@@ -90,7 +90,7 @@ TEST_F(GroupedConv, DepthwiseLayersOfWellKnownNetworksMatchThePortableKernels) {
 TEST_F(GroupedConv, EveryDepthwiseWindowMatchesThePortableKernels) {
   for (int turn = 0; turn < 300 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    Shape s = {whole(1, 2), whole(2, 40), {}, {}, {}, {}, {}};
+    GroupedShape s = {whole(1, 2), whole(2, 40), {}, {}, {}, {}, {}};
     const bool square = turn % 2 == 0;
     const int64_t size = 3 + 2 * (turn / 2 % 2), stride = whole(1, 2);
     for (int i = 0; i < 2; ++i) {
@@ -111,7 +111,7 @@ TEST_F(GroupedConv, EveryDepthwiseWindowMatchesThePortableKernels) {
 // fills it, and of a last register that they do not fill.
 TEST_F(GroupedConv, GroupsOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(2);
-  const Shape shapes[] = {
+  const GroupedShape shapes[] = {
       {1, 32, {28, 28}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 4, 4},
       {1, 32, {28, 28}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 8, 8},
       {1, 55, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 8, 8},
@@ -123,7 +123,7 @@ TEST_F(GroupedConv, GroupsOfWellKnownNetworksMatchThePortableKernels) {
       {1, 32, {1, 70}, {1, 3}, {1, 1}, {0, 4}, {1, 4}, 4, 4},
       {1, 8, {10, 33}, {3, 3}, {1, 1}, {2, 2}, {2, 2}, 16, 16},
   };
-  for (const Shape& s : shapes) {
+  for (const GroupedShape& s : shapes) {
     SCOPED_TRACE(std::to_string(s.groups) + " groups of " + std::to_string(s.depth) + " to " +
                  std::to_string(s.columns));
     EXPECT_GT(expect_same(s, "relu", true, false, false, random), 0);
@@ -155,7 +155,7 @@ TEST_F(GroupedConv, EveryGroupMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 150 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    Shape s = {whole(1, 2), whole(2, 12), {}, {}, {}, {}, {}, whole(1, 18), whole(1, 18)};
+    GroupedShape s = {whole(1, 2), whole(2, 12), {}, {}, {}, {}, {}, whole(1, 18), whole(1, 18)};
     if (turn % 2 == 0) s.depth = s.columns = int64_t{1} << whole(1, 4);
     for (int i = 0; i < 2; ++i) {
       s.kernel[i] = whole(1, 4);
@@ -176,7 +176,7 @@ TEST_F(GroupedConv, AnInfiniteWeightIsTheSameAtEveryBorder) {
   for (int turn = 0; turn < 60 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
     const int64_t width = turn % 3 == 0 ? 1 : int64_t{1} << whole(1, 4);
-    Shape s = {1, whole(2, 12), {}, {}, {}, {}, {}, width, width};
+    GroupedShape s = {1, whole(2, 12), {}, {}, {}, {}, {}, width, width};
     for (int i = 0; i < 2; ++i) {
       s.kernel[i] = 3;
       s.stride[i] = whole(1, 2);

@@ -14,14 +14,14 @@ using testing::Arg;
 using testing::Array;
 using testing::f32;
 
-struct Case {
+struct GruCase {
   int32_t steps, rows, size, width;
   bool reverse = false;
   bool reset_first = false;
   bool linear_before_reset = true;
 };
 
-std::vector<Arg> random_arguments(std::mt19937& random, const Case& c) {
+std::vector<Arg> random_arguments(std::mt19937& random, const GruCase& c) {
   const int32_t blocks = (c.size + c.width - 1) / c.width;
   const Array weight = random_array(random, {blocks, c.size, 3, c.width});
   float* w = weight.tensor().data<float>();
@@ -36,7 +36,7 @@ std::vector<Arg> random_arguments(std::mt19937& random, const Case& c) {
 }
 
 // All forms: either order of the gates, the reset gate before and behind the product.
-void check(Case c) {
+void check(GruCase c) {
   for (const bool reset_first : {false, true}) {
     for (const bool linear_before_reset : {false, true}) {
       c.reset_first = reset_first;
@@ -78,7 +78,7 @@ TEST(Gru, WithoutABias) {
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);
   for (const bool linear_before_reset : {false, true}) {
-    Case c{3, 2, 37, 16};
+    GruCase c{3, 2, 37, 16};
     c.linear_before_reset = linear_before_reset;
     std::vector<Arg> args = random_arguments(random, c);
     args[3] = nullptr;
@@ -91,7 +91,7 @@ TEST(Gru, InfinitiesAndNaNStayInTheirRow) {
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);
   for (const bool linear_before_reset : {false, true}) {
-    Case c{3, 2, 20, 16};
+    GruCase c{3, 2, 20, 16};
     c.linear_before_reset = linear_before_reset;
     std::vector<Arg> args = random_arguments(random, c);
     args[0] = random_array(random, {3, 2, 60}, {}, true);
@@ -99,28 +99,12 @@ TEST(Gru, InfinitiesAndNaNStayInTheirRow) {
   }
 }
 
-// A pool may run its ranges one after the other, on one thread, in any order.
-class OneAfterAnother final : public ThreadPool {
- public:
-  explicit OneAfterAnother(bool backwards) : backwards_(backwards) {}
-  int size() const override { return 4; }
-  void run(int64_t count, int64_t grain, ParallelBody body) override {
-    for (int64_t i = 0; i < count; i += grain) {
-      const int64_t begin = backwards_ ? std::max<int64_t>(0, count - i - grain) : i;
-      body.call(body.context, begin, backwards_ ? count - i : std::min(count, i + grain));
-    }
-  }
-
- private:
-  bool backwards_;
-};
-
 TEST(Gru, WaitsForNoThreadThatNeverComes) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   std::mt19937 random(seed.value);
   for (const bool linear_before_reset : {false, true}) {
-    Case c{5, 1, 256, 64};
+    GruCase c{5, 1, 256, 64};
     c.linear_before_reset = linear_before_reset;
     std::vector<Arg> args = random_arguments(random, c);
     const std::vector<Array> expected = {f32({5, 1, 256})};

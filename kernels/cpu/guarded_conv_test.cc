@@ -19,9 +19,9 @@ using testing::Array;
 // Those of Winograd for windows that it takes, else of tiles.
 constexpr Prefer kEngines[] = {Prefer::kFaster, Prefer::kTiles, Prefer::kTiles, Prefer::kWinograd2, Prefer::kWinograd4};
 
-class Cases {
+class GuardedConvs {
  public:
-  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+  explicit GuardedConvs(unsigned seed) : random_(seed), memory_(random_) {}
 
   void convolution() {
     ConvToPack conv;
@@ -190,7 +190,7 @@ class Cases {
 
 TEST(GuardedConv, ConvolutionsAndProductsStayInTheirMemory) {
   testing::for_each_seed(150, [](unsigned seed) {
-    Cases cases(seed);
+    GuardedConvs cases(seed);
     seed % 4 == 0 ? cases.product() : cases.convolution();
   });
 }

@@ -18,9 +18,9 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-class Cases {
+class GuardedCalls {
  public:
-  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+  explicit GuardedCalls(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
     switch (whole(0, 19)) {
@@ -516,7 +516,7 @@ class Cases {
 };
 
 TEST(Guarded, KernelsStayInTheirMemory) {
-  testing::for_each_seed(200, [](unsigned seed) { Cases(seed).any(); });
+  testing::for_each_seed(200, [](unsigned seed) { GuardedCalls(seed).any(); });
 }
 
 }  // namespace

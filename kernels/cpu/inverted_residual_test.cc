@@ -23,16 +23,14 @@ using Ints = std::vector<int64_t>;
 
 const testing::PreparedKernel kBlock = {untyped<inverted_residual_out>, untyped<inverted_residual_temp_bytes>,
                                         untyped<inverted_residual_prepare>, inverted_residual_release};
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
-struct Shape {
+struct BlockShape {
   int64_t batch, in_channels, channels, out_channels;  // without an expansion the first two are equal
   int64_t in[2], kernel[2], stride[2], padding[2], dilation[2];
   bool expands, projects, residual;
   DType weights = DType::kF32;
 };
 
-int64_t out_size(const Shape& s, int i) {
+int64_t out_size(const BlockShape& s, int i) {
   return (s.in[i] + 2 * s.padding[i] - (s.kernel[i] - 1) * s.dilation[i] - 1) / s.stride[i] + 1;
 }
 
@@ -46,9 +44,9 @@ std::vector<Arg> conv(const Array& input, const Array& weight, const Arg& bias, 
 }
 
 // A block and its convolutions on the same numbers.
-class Case {
+class BlockCase {
  public:
-  Case(const Shape& s, std::mt19937& random, bool special) : shape_(s) {
+  BlockCase(const BlockShape& s, std::mt19937& random, bool special) : shape_(s) {
     const auto sizes = [&](int64_t channels, bool before) {
       return narrow({s.batch, channels, before ? s.in[0] : out_size(s, 0), before ? s.in[1] : out_size(s, 1)});
     };
@@ -93,7 +91,7 @@ class Case {
   }
 
   std::vector<Arg> arguments(const Array& out) const {
-    const Shape& s = shape_;
+    const BlockShape& s = shape_;
     const auto optional = [](bool there, const Arg& arg) { return there ? arg : Arg(nullptr); };
     return {*input_,
             optional(s.expands, Arg(*weight_[0])),
@@ -145,7 +143,7 @@ class Case {
   }
 
   void run_convolutions() const {
-    const Shape& s = shape_;
+    const BlockShape& s = shape_;
     const Ints one = {1, 1}, zero = {0, 0};
     if (s.expands) run(conv(*input_, *weight_[0], bias_[0], Arg(nullptr), one, zero, one, 1, activation_[0], *wide_));
     run(conv(s.expands ? *wide_ : *input_, *weight_[1], bias_[1], Arg(nullptr), list(s.stride), list(s.padding),
@@ -155,15 +153,15 @@ class Case {
              activation_[2], *out_));
   }
 
-  Shape shape_;
+  BlockShape shape_;
   std::unique_ptr<Array> input_, wide_, seen_, residual_, out_, found_;
   std::unique_ptr<Array> weight_[3];
   std::vector<Arg> bias_;
   const char* activation_[3];
 };
 
-void expect_same(const Shape& shape, std::mt19937& random, bool special) {
-  Case one(shape, random, special);
+void expect_same(const BlockShape& shape, std::mt19937& random, bool special) {
+  BlockCase one(shape, random, special);
   for_each_simd_target([&](const char* target) {
     if (shape.weights == DType::kBF16 && pair_functions().tiles.lanes == 0) return;
     for (const int threads : {1, 2, 3, 4}) {
@@ -178,7 +176,7 @@ void expect_same(const Shape& shape, std::mt19937& random, bool special) {
 TEST(InvertedResidual, BlocksOfWellKnownNetworksAreTheirConvolutionsBitForBit) {
   std::mt19937 random(1);
   set_preferred_engine(Prefer::kTiles);
-  const Shape shapes[] = {
+  const BlockShape shapes[] = {
       {1, 16, 96, 24, {112, 112}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true, true, false},
       {1, 24, 144, 24, {56, 56}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, true, true},
       {1, 24, 72, 40, {56, 56}, {5, 5}, {2, 2}, {2, 2}, {1, 1}, true, false, false},
@@ -189,7 +187,7 @@ TEST(InvertedResidual, BlocksOfWellKnownNetworksAreTheirConvolutionsBitForBit) {
       {1, 24, 144, 24, {30, 30}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, true, true, DType::kBF16},
       {1, 24, 144, 24, {30, 30}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, false, false, DType::kF16},
   };
-  for (const Shape& shape : shapes) {
+  for (const BlockShape& shape : shapes) {
     SCOPED_TRACE(std::to_string(shape.channels) + " channels of " + std::to_string(shape.in[0]));
     expect_same(shape, random, false);
     if (::testing::Test::HasFatalFailure()) break;
@@ -197,7 +195,7 @@ TEST(InvertedResidual, BlocksOfWellKnownNetworksAreTheirConvolutionsBitForBit) {
   set_preferred_engine(Prefer::kFaster);
 }
 
-std::string text_of(const Shape& s) {
+std::string text_of(const BlockShape& s) {
   std::string text = std::to_string(s.batch) + " images, " + std::to_string(s.in_channels) + " to " +
                      std::to_string(s.channels) + " to " + std::to_string(s.out_channels) + " channels of " +
                      to_string(s.weights) + (s.expands ? ", expands" : "") + (s.projects ? ", projects" : "") +
@@ -213,11 +211,11 @@ std::string text_of(const Shape& s) {
   return text;
 }
 
-Shape any_shape(std::mt19937& random) {
+BlockShape any_shape(std::mt19937& random) {
   const auto whole = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  Shape s = {};
+  BlockShape s = {};
   s.batch = whole(1, 3);
   // Fewer are for other kernels of convolutions (first_conv.h, last_conv.h).
   s.channels = whole(0, 1) == 0 ? 16 * whole(1, 4) : whole(9, 70);
@@ -247,7 +245,7 @@ TEST(InvertedResidual, AnyBlockIsItsConvolutionsBitForBit) {
   set_preferred_engine(Prefer::kTiles);
   for (int turn = 0; turn < 60 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    const Shape shape = any_shape(random);
+    const BlockShape shape = any_shape(random);
     SCOPED_TRACE(text_of(shape));
     expect_same(shape, random, turn % 4 == 0);
   }
@@ -260,10 +258,10 @@ TEST(InvertedResidual, ThePortableKernelGivesTheSameToWithinRounding) {
   std::mt19937 random(seed.value);
   for (int turn = 0; turn < 40 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    Shape shape = any_shape(random);
+    BlockShape shape = any_shape(random);
     // What is rounded between two products may be rounded to another side.
     if (shape.weights == DType::kBF16) shape.weights = DType::kF32;
-    Case one(shape, random, false);
+    BlockCase one(shape, random, false);
     one.expect_portable(1e-3);
   }
 }

@@ -17,20 +17,20 @@ using testing::Array;
 
 using LastConv = EngineTest;
 
-struct Shape {
+struct LastShape {
   int64_t batch, depth, columns, in[2], kernel[2], stride[2], padding[2], dilation[2];
 };
 
-int64_t window(const Shape& s, int i) { return (s.kernel[i] - 1) * s.dilation[i] + 1; }
+int64_t window(const LastShape& s, int i) { return (s.kernel[i] - 1) * s.dilation[i] + 1; }
 
-int32_t out_size(const Shape& s, int i) {
+int32_t out_size(const LastShape& s, int i) {
   return static_cast<int32_t>((s.in[i] + 2 * s.padding[i] - window(s, i)) / s.stride[i] + 1);
 }
 
 // Counts in `*runs` how often it is this engine that runs. Infinities and NaNs in the input where `special`, an infinity
 // in the weight where `odd_weight`.
-void expect_same(const Shape& s, const char* activation, bool bias, bool residual, bool special, std::mt19937& random,
-                 int* runs, bool odd_weight = false) {
+void expect_same(const LastShape& s, const char* activation, bool bias, bool residual, bool special,
+                 std::mt19937& random, int* runs, bool odd_weight = false) {
   const std::vector<uint8_t> last = {0, 2, 3, 1};
   const Array input = random_array(random, narrow({s.batch, s.depth, s.in[0], s.in[1]}), last, special);
   const Array weight = random_array(random, narrow({s.columns, s.depth, s.kernel[0], s.kernel[1]}));
@@ -52,7 +52,7 @@ void expect_same(const Shape& s, const char* activation, bool bias, bool residua
 // Large enough for several strips a row, several bands, and threads to share.
 TEST_F(LastConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
   std::mt19937 random(1);
-  const Shape shapes[] = {
+  const LastShape shapes[] = {
       {1, 16, 1, {40, 70}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   // a mask
       {1, 8, 3, {33, 130}, {9, 9}, {1, 1}, {4, 4}, {1, 1}},   // three colours
       {2, 12, 4, {24, 97}, {3, 3}, {1, 1}, {1, 1}, {1, 1}},   // of which pixels are shuffled into a larger image
@@ -60,7 +60,7 @@ TEST_F(LastConv, LayersOfWellKnownNetworksMatchThePortableKernels) {
       {1, 8, 4, {60, 88}, {3, 39}, {1, 1}, {1, 19}, {1, 1}},  // a window of harmonics
       {1, 24, 2, {30, 64}, {3, 3}, {1, 1}, {2, 2}, {2, 2}},
   };
-  for (const Shape& s : shapes) {
+  for (const LastShape& s : shapes) {
     SCOPED_TRACE(std::to_string(s.depth) + " channels to " + std::to_string(s.columns));
     int runs = 0;
     expect_same(s, "relu", true, false, false, random, &runs);
@@ -75,7 +75,7 @@ TEST_F(LastConv, EveryWindowMatchesThePortableKernels) {
   int runs = 0;
   for (int turn = 0; turn < 200 && !::testing::Test::HasFatalFailure(); ++turn) {
     SCOPED_TRACE(turn);
-    Shape s = {whole(1, 2), whole(1, 9), whole(1, 8), {}, {}, {}, {}, {}};
+    LastShape s = {whole(1, 2), whole(1, 9), whole(1, 8), {}, {}, {}, {}, {}};
     for (int i = 0; i < 2; ++i) {
       s.kernel[i] = whole(1, 5);
       s.stride[i] = whole(1, 3);

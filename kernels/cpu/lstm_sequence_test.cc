@@ -14,12 +14,12 @@ using testing::Arg;
 using testing::Array;
 using testing::f32;
 
-struct Case {
+struct LstmCase {
   int32_t steps, rows, size, width;
   bool reverse = false;
 };
 
-std::vector<Arg> random_arguments(std::mt19937& random, const Case& c) {
+std::vector<Arg> random_arguments(std::mt19937& random, const LstmCase& c) {
   const int32_t blocks = (c.size + c.width - 1) / c.width;
   const Array weight = random_array(random, {blocks, c.size, 4, c.width});
   float* w = weight.tensor().data<float>();
@@ -28,7 +28,7 @@ std::vector<Arg> random_arguments(std::mt19937& random, const Case& c) {
           random_array(random, {c.rows, c.size}), weight, c.reverse};
 }
 
-void check(const Case& c) {
+void check(const LstmCase& c) {
   const Seed seed;
   SCOPED_TRACE(seed.text() + ": " + std::to_string(c.steps) + " x " + std::to_string(c.rows) + " x " +
                std::to_string(c.size) + " in blocks of " + std::to_string(c.width));
@@ -67,22 +67,6 @@ TEST(LstmSequence, InfinitiesAndNaNStayInTheirRow) {
   args[0] = random_array(random, {3, 2, 80}, {}, true);
   expect_same_as_portable("berth::lstm.out", args, {f32({3, 2, 20}), f32({2, 20})}, 2e-5);
 }
-
-// A pool may run its ranges one after the other, on one thread, in any order.
-class OneAfterAnother final : public ThreadPool {
- public:
-  explicit OneAfterAnother(bool backwards) : backwards_(backwards) {}
-  int size() const override { return 4; }
-  void run(int64_t count, int64_t grain, ParallelBody body) override {
-    for (int64_t i = 0; i < count; i += grain) {
-      const int64_t begin = backwards_ ? std::max<int64_t>(0, count - i - grain) : i;
-      body.call(body.context, begin, backwards_ ? count - i : std::min(count, i + grain));
-    }
-  }
-
- private:
-  bool backwards_;
-};
 
 TEST(LstmSequence, WaitsForNoThreadThatNeverComes) {
   const Seed seed;

@@ -15,7 +15,7 @@ using testing::f32;
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-struct Problem {
+struct LstmProblem {
   Array gates, hidden, cell, weight;
   int64_t batch, size;
 
@@ -36,12 +36,12 @@ struct Problem {
 
 void check(int32_t batch, int32_t size, int threads) {
   std::mt19937 random(static_cast<unsigned>(size));
-  const Problem p = {random_array(random, {batch, 4 * size}),
-                     random_array(random, {batch, size}),
-                     random_array(random, {batch, size}),
-                     random_array(random, {size, 4 * size}),
-                     batch,
-                     size};
+  const LstmProblem p = {random_array(random, {batch, 4 * size}),
+                         random_array(random, {batch, size}),
+                         random_array(random, {batch, size}),
+                         random_array(random, {size, 4 * size}),
+                         batch,
+                         size};
   float* w = p.weight.tensor().data<float>();
   for (int64_t i = 0; i < p.weight.tensor().numel(); ++i) w[i] /= static_cast<float>(size);
   for_each_simd_target([&](const char* target) {

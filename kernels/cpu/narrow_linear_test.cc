@@ -22,11 +22,11 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-constexpr char kName[] = "berth::narrow_linear.out";
+constexpr char kNarrowLinear[] = "berth::narrow_linear.out";
 
-class Cases {
+class NarrowProducts {
  public:
-  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+  explicit NarrowProducts(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
     const int64_t kRows[] = {1, 1, 2, 3, 4, 5, whole(5, 60), whole(60, 140)};
@@ -134,8 +134,9 @@ class Cases {
         const bool in_place = threads % 2 == 0;
         const Array residual = memory_(copy_of(before_));
         const Array out = in_place ? residual : memory_(array_like(before_));
-        const auto outcome = call_guarded(kName, args(weight, scales, zeros, packed.text, residual, out, activation_),
-                                          {1, 2, 3, 4}, threads, memory_);
+        const auto outcome =
+            call_guarded(kNarrowLinear, args(weight, scales, zeros, packed.text, residual, out, activation_),
+                         {1, 2, 3, 4}, threads, memory_);
         ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
         expect_near(expected, out, largest_of(sums));
         const auto* bytes = static_cast<const uint8_t*>(out.tensor().raw());
@@ -163,7 +164,7 @@ class Cases {
 };
 
 TEST(NarrowLinearKernel, GivesWhatThePortableOneGivesWithinItsMemory) {
-  testing::for_each_seed(60, [](unsigned seed) { Cases(seed).any(); });
+  testing::for_each_seed(60, [](unsigned seed) { NarrowProducts(seed).any(); });
 }
 
 // What a file or a model may say: scales of 0, below it, denormal, huge, infinite, NaN; zero points far away; blocks that
@@ -205,7 +206,7 @@ TEST(NarrowLinearKernel, HostileScalesAndRowsHaveThePortableKernelsAnswer) {
         for_each_simd_target([&](const char* target) {
           SCOPED_TRACE(target);
           const Array out = memory(array_like(expected));
-          const auto outcome = call_guarded(kName, args(out), {1, 2, 3}, 2, memory);
+          const auto outcome = call_guarded(kNarrowLinear, args(out), {1, 2, 3}, 2, memory);
           ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
           const std::vector<double> a = expected.values(), b = out.values();
           for (size_t i = 0; i < a.size(); ++i) {
@@ -246,7 +247,8 @@ TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
       const Array out = memory(Array(DType::kF32, {rows, columns}));
       const Arg points = round % 4 == 1 ? Arg(zeros) : Arg(nullptr);
       const auto outcome = call_guarded(
-          kName, {input, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out},
+          kNarrowLinear,
+          {input, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out},
           {1, 2, 3}, 2, memory);
       EXPECT_EQ(outcome.error, Error::kOk) << outcome.message;
       return out.values();
@@ -307,7 +309,7 @@ TEST(NarrowLinearKernel, ScalesOfF16GiveTheBitsOfTheSameInF32) {
                                        0.0,
                                        text.c_str(),
                                        out};
-        const auto outcome = call_guarded(kName, args, {1, 2, 3}, 2, memory);
+        const auto outcome = call_guarded(kNarrowLinear, args, {1, 2, 3}, 2, memory);
         ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
         const auto* bytes = static_cast<const uint8_t*>(out.tensor().raw());
         found[half].assign(bytes, bytes + out.tensor().nbytes());
@@ -346,8 +348,9 @@ TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
       const Arg points = seed % 4 < 2 ? Arg(zeros) : Arg(nullptr);
       const std::string text = layout.text();
       const auto outcome = call_guarded(
-          kName, {some, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out},
-          {1, 2, 3}, threads, memory);
+          kNarrowLinear,
+          {some, weight, scales, points, nullptr, nullptr, bits, block, "none", 0.0, 0.0, text.c_str(), out}, {1, 2, 3},
+          threads, memory);
       EXPECT_EQ(outcome.error, Error::kOk) << outcome.message;
       return out.values();
     };
@@ -382,7 +385,7 @@ TEST(NarrowLinearKernel, TwoDigitsAreNotThree) {
   const auto run = [&](const char* text, const Arg& zeros) {
     const Array out(DType::kF32, {1, 16});
     const std::vector<Arg> args = {input, weight, scales, zeros, nullptr, nullptr, 8, 8, "none", 0.0, 0.0, text, out};
-    EXPECT_EQ(call_guarded(kName, args, {1, 2, 3}, 1, memory).error, Error::kOk);
+    EXPECT_EQ(call_guarded(kNarrowLinear, args, {1, 2, 3}, 1, memory).error, Error::kOk);
     return out.values()[7];
   };
   for_each_simd_target([&](const char* target) {
@@ -398,8 +401,8 @@ TEST(NarrowLinearKernel, PackingsOfHostileFilesAreErrors) {
   const Array input = random_array(random, {1, 8}), out(DType::kF32, {1, 16});
   const Array weight(DType::kI8, {128}), scales(DType::kF32, {16}), few(DType::kF32, {15});
   const auto call = [&](const Array& w, const Array& s, const char* text, std::vector<size_t> constants = {1, 2}) {
-    return call_guarded(kName, {input, w, s, nullptr, nullptr, nullptr, 8, 8, "none", 0.0, 0.0, text, out}, constants,
-                        1, memory)
+    return call_guarded(kNarrowLinear, {input, w, s, nullptr, nullptr, nullptr, 8, 8, "none", 0.0, 0.0, text, out},
+                        constants, 1, memory)
         .error;
   };
   EXPECT_EQ(call(weight, scales, "panels 64 [8,16]"), Error::kOk);

@@ -20,14 +20,14 @@ using testing::Array;
 
 using Arguments = std::function<std::vector<Arg>(const Array& input, const Array& out)>;
 
-struct Call {
+struct NarrowTensorCall {
   const char* name;
   Array input, out;  // of f32
   Arguments arguments;
   bool residual = false;
 };
 
-int64_t whole(std::mt19937& random, int64_t low, int64_t high) {
+int64_t whole_within(std::mt19937& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
@@ -39,7 +39,7 @@ void expect_same_bits(const Array& expected, const Array& found, const char* wha
 }
 
 // The call of f32 with its result rounded afterwards, beside those that read, write, or read and write bf16.
-void check(const Call& call, GuardedMemory& memory, const std::vector<int>& numbers = {1, 2, 3, 4},
+void check(const NarrowTensorCall& call, GuardedMemory& memory, const std::vector<int>& numbers = {1, 2, 3, 4},
            bool matrices_alone = false) {
   const Array narrow_input = memory(bf16(call.input));
   with_and_without_products([&] {
@@ -66,8 +66,8 @@ void check(const Call& call, GuardedMemory& memory, const std::vector<int>& numb
   });
 }
 
-Call product(std::mt19937& random, GuardedMemory& memory, int64_t rows, int64_t depth, int64_t columns, bool residual,
-             const char* activation) {
+NarrowTensorCall product(std::mt19937& random, GuardedMemory& memory, int64_t rows, int64_t depth, int64_t columns,
+                         bool residual, const char* activation) {
   const auto array = [&](std::initializer_list<int64_t> sizes) { return random_array(random, narrow(sizes)); };
   const Array weight = memory(bf16(array({depth, columns}))), bias = memory(array({columns}));
   const Arg more = residual ? Arg(memory(array({rows, columns}))) : Arg(nullptr);
@@ -83,7 +83,8 @@ struct Window {
   int64_t in[2] = {8, 8}, kernel[2] = {3, 3}, stride[2] = {1, 1}, padding[2] = {1, 1}, dilation[2] = {1, 1};
 };
 
-Call convolution(std::mt19937& random, GuardedMemory& memory, const Window& w, bool residual, const char* activation) {
+NarrowTensorCall convolution(std::mt19937& random, GuardedMemory& memory, const Window& w, bool residual,
+                             const char* activation) {
   const std::vector<uint8_t> last = {0, 2, 3, 1};
   const auto array = [&](std::initializer_list<int64_t> sizes, const std::vector<uint8_t>& order) {
     return random_array(random, narrow(sizes), order);
@@ -121,18 +122,18 @@ Call convolution(std::mt19937& random, GuardedMemory& memory, const Window& w, b
 
 Window random_window(std::mt19937& random) {
   Window w;
-  w.batch = whole(random, 1, 2);
-  w.groups = whole(random, 0, 3) == 0 ? whole(random, 2, 3) : 1;
-  w.depth = whole(random, w.groups == 1 ? 1 : 2, 40);
-  w.columns = whole(random, 1, 70);
-  const bool pixels = whole(random, 0, 2) == 0;
+  w.batch = whole_within(random, 1, 2);
+  w.groups = whole_within(random, 0, 3) == 0 ? whole_within(random, 2, 3) : 1;
+  w.depth = whole_within(random, w.groups == 1 ? 1 : 2, 40);
+  w.columns = whole_within(random, 1, 70);
+  const bool pixels = whole_within(random, 0, 2) == 0;
   for (int i = 0; i < 2; ++i) {
-    w.kernel[i] = pixels ? 1 : whole(random, 1, 4);
-    w.stride[i] = whole(random, 1, 2);
-    w.dilation[i] = whole(random, 0, 3) == 0 ? 2 : 1;
+    w.kernel[i] = pixels ? 1 : whole_within(random, 1, 4);
+    w.stride[i] = whole_within(random, 1, 2);
+    w.dilation[i] = whole_within(random, 0, 3) == 0 ? 2 : 1;
     const int64_t reach = (w.kernel[i] - 1) * w.dilation[i] + 1;
-    w.padding[i] = whole(random, 0, 1) == 0 ? reach / 2 : whole(random, 0, reach);
-    w.in[i] = std::max<int64_t>(1, reach - 2 * w.padding[i]) + whole(random, 0, 20);
+    w.padding[i] = whole_within(random, 0, 1) == 0 ? reach / 2 : whole_within(random, 0, reach);
+    w.in[i] = std::max<int64_t>(1, reach - 2 * w.padding[i]) + whole_within(random, 0, 20);
   }
   return w;
 }
@@ -142,8 +143,8 @@ TEST(NarrowTensors, ProductsGiveTheBitsOfRoundedOnes) {
     std::mt19937 random(seed);
     GuardedMemory memory(random);
     // Now and then so many rows that threads share blocks of them.
-    const int64_t rows = seed % 4 == 0 ? whole(random, 200, 700) : whole(random, 1, 60);
-    check(product(random, memory, rows, whole(random, 1, 150), whole(random, 1, 150), seed % 3 == 0,
+    const int64_t rows = seed % 4 == 0 ? whole_within(random, 200, 700) : whole_within(random, 1, 60);
+    check(product(random, memory, rows, whole_within(random, 1, 150), whole_within(random, 1, 150), seed % 3 == 0,
                   any_activation(random)),
           memory);
   });

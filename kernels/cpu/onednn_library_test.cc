@@ -31,8 +31,8 @@ using testing::Prepared;
 // and for oneDNN in images of one channel after the other.
 constexpr int32_t kChannels = 64;
 constexpr int32_t kPixels = 28;
-enum Order { kOurs, kTheirs };
-std::vector<uint8_t> order_of(Order order) {
+enum ImageOrder { kOurs, kTheirs };
+std::vector<uint8_t> order_of(ImageOrder order) {
   return order == kOurs ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{0, 1, 2, 3};
 }
 
@@ -45,7 +45,7 @@ constexpr const char* kPackingOfGroups =
     "[2,1]";
 
 struct Layer {
-  explicit Layer(Order image_order, int group_count = 1)
+  explicit Layer(ImageOrder image_order, int group_count = 1)
       : order(image_order),
         groups(group_count),
         input(DType::kF32, {1, kChannels, kPixels, kPixels}, numbers(kChannels * kPixels * kPixels, 7),
@@ -113,7 +113,7 @@ struct Layer {
     return pack_conv(conv, weight.tensor().data<float>(), isa, packed);
   }
 
-  Order order;
+  ImageOrder order;
   int groups;
   Array input, weight, bias;
 };

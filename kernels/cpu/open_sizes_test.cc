@@ -14,9 +14,7 @@ using testing::Arg;
 using testing::Array;
 using testing::Prepared;
 
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
-struct Shape {
+struct OpenShape {
   const char* engine;
   int32_t in_channels, out_channels, kernel, stride, padding;
   int groups = 1;
@@ -27,12 +25,12 @@ struct Shape {
   DType type = DType::kF32;  // of the weight
 };
 
-int32_t out_size(const Shape& s, int32_t in) {
+int32_t out_size(const OpenShape& s, int32_t in) {
   if (s.transposed) return (in - 1) * s.stride + s.kernel - 2 * s.padding;
   return (in + 2 * s.padding - s.kernel) / s.stride + 1;
 }
 
-std::vector<Arg> arguments_of(const Shape& s, const Array& input, const Array& weight, const Array& bias,
+std::vector<Arg> arguments_of(const OpenShape& s, const Array& input, const Array& weight, const Array& bias,
                               const Array& residual, const Array& out) {
   const auto both = [](int64_t x) { return std::vector<int64_t>{x, x}; };
   return {input,
@@ -63,8 +61,8 @@ Array bounded(std::vector<int32_t> sizes, std::vector<uint8_t> order) {
   return Array(DType::kF32, std::move(sizes), {}, std::move(order), ShapeDynamism::kBounded);
 }
 
-void expect_portable(const Shape& s, const Array& input, const Array& weight, const Array& bias, const Array& residual,
-                     const Array& out) {
+void expect_portable(const OpenShape& s, const Array& input, const Array& weight, const Array& bias,
+                     const Array& residual, const Array& out) {
   const Array copy(DType::kF32, input.sizes(), input.values(), s.planes ? std::vector<uint8_t>{} : kLast);
   const Array added(DType::kF32, out.sizes(), residual.values(), kLast);
   const Array expected(DType::kF32, out.sizes(), {}, kLast);
@@ -81,7 +79,7 @@ void expect_portable(const Shape& s, const Array& input, const Array& weight, co
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5 * scale) << "element " << i;
 }
 
-void run_sizes(const Shape& s, unsigned seed, int threads) {
+void run_sizes(const OpenShape& s, unsigned seed, int threads) {
   SCOPED_TRACE(std::string(s.engine) + ", BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   constexpr int32_t kBatch = 2, kHigh = 40, kWide = 48;
@@ -121,7 +119,7 @@ void run_sizes(const Shape& s, unsigned seed, int threads) {
   }
 }
 
-constexpr Shape kShapes[] = {
+constexpr OpenShape kShapes[] = {
     {"tiles", 20, 24, 3, 2, 1, 1, false, false, true, "gelu"},
     {"tiles", 24, 72, 1, 1, 0, 1, false, false, true, "relu"},
     {"tiles", 8, 3, 1, 1, 0, 1, false, false, false, "sigmoid"},
@@ -148,7 +146,7 @@ constexpr Shape kShapes[] = {
 
 TEST(OpenSizes, ConvolutionsGivePortableNumbersAtEverySize) {
   unsigned seed = 1;
-  for (const Shape& shape : kShapes) {
+  for (const OpenShape& shape : kShapes) {
     for (const int threads : {1, 3}) run_sizes(shape, seed++, threads);
   }
 }

@@ -125,13 +125,13 @@ TEST(Packing, HostileTextIsRefused) {
 }
 
 // A small convolution; its packing and the elements of its weight as it is packed.
-struct Case {
+struct PackingCase {
   Array input = f32({1, 3, 4, 4});
   Array dense = f32({8, 3, 2, 1});
   Array expected = f32({1, 8, 3, 4});
   Array out = f32({1, 8, 3, 4});
 
-  Case() {
+  PackingCase() {
     std::vector<double> in(48), weight(48);
     for (size_t i = 0; i < 48; ++i) {
       in[i] = static_cast<double>(i % 7) - 3;
@@ -155,7 +155,7 @@ struct Case {
 };
 
 TEST(Packing, WeightsOfAnotherVersionStillRunRight) {
-  const Case c;
+  const PackingCase c;
   Prepared call(kConv, c.args(c.packed(blocked()), kBlocked, c.out));
   ASSERT_EQ(call.error(), Error::kOk) << call.message();
   ASSERT_EQ(call.run(), Error::kOk) << call.message();
@@ -164,7 +164,7 @@ TEST(Packing, WeightsOfAnotherVersionStillRunRight) {
 
 // Sizes that change: the portable kernel runs it, on a weight that was unpacked.
 TEST(Packing, WeightsAreUnpackedForThePortableKernel) {
-  Case c;
+  PackingCase c;
   const Array input(DType::kF32, {1, 3, 4, 4}, c.input.values(), {}, ShapeDynamism::kBounded);
   c.input = input;
   Prepared call(kConv, c.args(c.packed(blocked()), kBlocked, c.out));
@@ -175,7 +175,7 @@ TEST(Packing, WeightsAreUnpackedForThePortableKernel) {
 }
 
 TEST(Packing, APackingThatDoesNotFitItsWeightIsRefused) {
-  const Case c;
+  const PackingCase c;
   const Array small = f32({63}, std::vector<double>(63));
   EXPECT_EQ(Prepared(kConv, c.args(small, kBlocked, c.out)).error(), Error::kInvalidProgram);
   EXPECT_EQ(Prepared(kConv, c.args(c.packed(blocked()), "what is this", c.out)).error(), Error::kInvalidProgram);

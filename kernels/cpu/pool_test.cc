@@ -12,16 +12,14 @@ using testing::Arg;
 using testing::Array;
 using testing::i64;
 
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
 struct Axes {
   std::vector<int64_t> kernel, stride, padding, dilation;
   bool ceil;
 };
 
-class Random {
+class RandomPool {
  public:
-  explicit Random(unsigned seed) : engine_(seed) {}
+  explicit RandomPool(unsigned seed) : engine_(seed) {}
   int32_t from_to(int32_t first, int32_t last) {
     return first + static_cast<int32_t>(engine_() % static_cast<unsigned>(last - first + 1));
   }
@@ -61,7 +59,7 @@ bool is_possible(const std::vector<int32_t>& sizes) { return sizes[2] > 0 && siz
 TEST(PoolLast, RandomMaximaKeepNaN) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomPool random(seed.value);
   for (int i = 0; i < 60; ++i) {
     const Array image = random.image(i % 2 == 1);
     const Axes a = random.axes();
@@ -78,7 +76,7 @@ TEST(PoolLast, RandomMaximaKeepNaN) {
 TEST(PoolLast, RandomMaximaOfBytes) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomPool random(seed.value);
   for (int i = 0; i < 60; ++i) {
     const DType type = i % 2 == 0 ? DType::kU8 : DType::kI8;
     const Array image(type, random.image(false).sizes(), {}, kLast);
@@ -97,7 +95,7 @@ TEST(PoolLast, RandomMaximaOfBytes) {
 }
 
 TEST(PoolLast, IndicesThatAreRead) {
-  Random random(7);
+  RandomPool random(7);
   const Array image = random.image(false);
   const Axes a = {{1, 1}, {1, 1}, {0, 0}, {1, 1}, false};
   expect_same_as_portable("aten::max_pool2d_with_indices.out",
@@ -108,7 +106,7 @@ TEST(PoolLast, IndicesThatAreRead) {
 TEST(PoolLast, RandomAverages) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomPool random(seed.value);
   for (int i = 0; i < 60; ++i) {
     const Array image = random.image(i % 4 == 1);
     const Axes a = random.axes();
@@ -124,7 +122,7 @@ TEST(PoolLast, RandomAverages) {
 TEST(PoolLast, RandomAdaptiveAverages) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomPool random(seed.value);
   for (int i = 0; i < 40; ++i) {
     const Array image = random.image(false);
     const std::vector<int64_t> size = random.pair(1, 14);
@@ -137,7 +135,7 @@ TEST(PoolLast, RandomAdaptiveAverages) {
 TEST(MeanLast, OverPixelsRowsAndOtherDimensions) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
-  Random random(seed.value);
+  RandomPool random(seed.value);
   for (int i = 0; i < 60; ++i) {
     const Array image = random.image(i % 4 == 1);
     const std::vector<int32_t> s = image.sizes();

@@ -17,7 +17,7 @@ using testing::Arg;
 using testing::Array;
 using testing::QuantizedCase;
 
-constexpr char kName[] = "berth::quantized_linear.out";
+constexpr char kQuantizedLinear[] = "berth::quantized_linear.out";
 
 struct Sizes {
   int32_t batch, rows, depth, columns;  // batch 0: tensors of two dimensions
@@ -93,7 +93,7 @@ class Planned {
  private:
   Span<EValue* const> span() const { return {values_.data(), values_.size()}; }
 
-  const KernelEntry& entry_ = kernel_of(kernels(), kName);
+  const KernelEntry& entry_ = kernel_of(kernels(), kQuantizedLinear);
   std::vector<Arg> args_;
   std::vector<EValue*> values_;
   CountingPool pool_;
@@ -123,7 +123,8 @@ void expect_portable(const Sizes& most, const std::vector<Sizes>& some) {
     fill(random, c.weight);
     set_sizes(c.out, sizes.out());
     const Array expected(DType::kI8, sizes.out());
-    ASSERT_EQ(call(kernel_of(portable::kernels(), kName), c.args(expected, c.weight, ""), {}, 1).message, "");
+    ASSERT_EQ(call(kernel_of(portable::kernels(), kQuantizedLinear), c.args(expected, c.weight, ""), {}, 1).message,
+              "");
     for (size_t i = 0; i < calls.size(); ++i) {
       std::memset(c.out.tensor().raw(), 0xCD, out_bytes);
       ASSERT_EQ(calls[i]->run(), Error::kOk) << functions[i / 4]->name << ", " << i % 4 + 1 << " threads";

@@ -21,7 +21,7 @@ namespace {
 using testing::Array;
 using testing::QuantizedCase;
 
-constexpr size_t kWeightArgument = 3;
+constexpr size_t kWeight = 3;
 
 TEST(QuantizedQuotient, AScaleThatIsNoUsualNumberHasNone) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -67,8 +67,7 @@ TEST(QuantizedQuotient, QuotientsAreThoseOfADivision) {
       set_quantized_functions(functions[i]);
       const Array out(DType::kI8, {3, 512});
       GuardedMemory memory(random);
-      const auto outcome =
-          call_guarded("berth::quantized_linear.out", c.args(out, c.weight, ""), {kWeightArgument}, 1, memory);
+      const auto outcome = call_guarded("berth::quantized_linear.out", c.args(out, c.weight, ""), {kWeight}, 1, memory);
       set_quantized_functions(nullptr);
       ASSERT_EQ(outcome.message, "");
       ASSERT_EQ(testing::first_difference(c.out, out), "") << functions[i]->name << ", scale " << scale;

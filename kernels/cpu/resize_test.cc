@@ -13,8 +13,6 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
 TEST(ResizeLast, RandomSizesAndFactors) {
   const Seed seed;
   SCOPED_TRACE(seed.text());

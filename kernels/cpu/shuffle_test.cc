@@ -12,8 +12,6 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-const std::vector<uint8_t> kLast = {0, 2, 3, 1};
-
 // Two parts of `channels` each, in `order`; results of `sizes`.
 void check(int32_t channels, std::vector<int64_t> sizes, int64_t groups = 2, std::vector<uint8_t> order = kLast) {
   SCOPED_TRACE(std::to_string(channels) + " channels");

@@ -21,9 +21,8 @@ namespace {
 
 using testing::Arg;
 using testing::Array;
+using testing::kInfinity;
 using testing::Prepared;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 int64_t whole(std::mt19937& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);

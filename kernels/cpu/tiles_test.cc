@@ -15,7 +15,7 @@ namespace berth::cpu {
 namespace {
 
 constexpr int64_t kLeastDepth = 1;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 std::vector<float> numbers(std::mt19937& random, int64_t count) {
   std::vector<float> result(count);
@@ -27,7 +27,7 @@ std::vector<float> numbers(std::mt19937& random, int64_t count) {
 float at(const std::vector<float>& x, int64_t i) { return x[i]; }
 
 // A convolution with all that it reads and what it gives.
-struct Case {
+struct TilesCase {
   ConvSpec spec;
   std::vector<float> input, weight, bias, residual;
   std::vector<double> expected;
@@ -54,9 +54,9 @@ struct Case {
   }
 };
 
-Case case_of(const ConvSpec& spec, unsigned seed) {
+TilesCase case_of(const ConvSpec& spec, unsigned seed) {
   std::mt19937 random(seed);
-  Case c;
+  TilesCase c;
   c.spec = spec;
   for (int i = 0; i < 2; ++i) {
     const int64_t reach = (spec.kernel[i] - 1) * spec.dilation[i] + 1;
@@ -77,7 +77,7 @@ Case case_of(const ConvSpec& spec, unsigned seed) {
   return c;
 }
 
-void expect(Case& c) {
+void expect(TilesCase& c) {
   const ConvSpec& s = c.spec;
   c.expected.clear();
   for (int64_t image = 0; image < s.batch; ++image) {
@@ -95,7 +95,7 @@ void expect(Case& c) {
 }
 
 // Compares, and that nothing is written beyond the result.
-void check(const Case& c, std::unique_ptr<EngineKind> kind) {
+void check(const TilesCase& c, std::unique_ptr<EngineKind> kind) {
   ASSERT_NE(kind, nullptr);
   const auto engine = kind->make();
   std::vector<float> packed(engine->weight().packed_numel());
@@ -117,7 +117,7 @@ void check(const Case& c, std::unique_ptr<EngineKind> kind) {
 }
 
 void check_everywhere(const ConvSpec& spec, unsigned seed) {
-  Case c = case_of(spec, seed);
+  TilesCase c = case_of(spec, seed);
   expect(c);
   for_each_simd_target([&](const char* target) {
     SCOPED_TRACE(target);
@@ -193,7 +193,7 @@ TEST(Tiles, WindowsOfAllKindsAreSums) {
 // An infinity makes the sums that include it infinite or NaN, and no others; bounds let NaN through.
 TEST(Tiles, WindowsThatDoNotSeeAnInfinityAreFinite) {
   for (const int64_t width : {5, 14, 30}) {
-    for (const float special : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+    for (const float special : {kInfinite, std::numeric_limits<float>::quiet_NaN()}) {
       ConvSpec spec;
       spec.batch = 2;
       spec.in_channels = kLeastDepth;
@@ -202,7 +202,7 @@ TEST(Tiles, WindowsThatDoNotSeeAnInfinityAreFinite) {
       spec.in[1] = width;
       spec.kernel[0] = spec.kernel[1] = 3;
       spec.padding[0] = spec.padding[1] = 1;
-      Case c = case_of(spec, 3);
+      TilesCase c = case_of(spec, 3);
       // The last place of a row and the first of the next.
       c.input[(width * 2 + width - 1) * kLeastDepth] = special;
       c.input[width * 3 * kLeastDepth] = special;
@@ -224,7 +224,7 @@ TEST(Tiles, BoundsKeepNaN) {
     spec.finish.activation = static_cast<int64_t>(kind);
     spec.finish.alpha = -0.5;
     spec.finish.beta = 0.5;
-    Case c = case_of(spec, 1);
+    TilesCase c = case_of(spec, 1);
     c.input.assign(3 * kLeastDepth, 0);
     c.weight.assign(3 * kLeastDepth, 1);
     c.input[0] = std::numeric_limits<float>::quiet_NaN();

@@ -19,7 +19,7 @@ void set_strides(int64_t batch, int64_t channels, const int64_t (&size)[2], int6
   for (int i = 0; i < 4; ++i) stride[i] = counts[i] == 1 ? 0 : last[i];
 }
 
-struct Random {
+struct RandomSpec {
   std::mt19937 engine;
   int64_t whole(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
   std::vector<float> numbers(int64_t count) {
@@ -30,7 +30,7 @@ struct Random {
   }
 };
 
-ConvSpec random_spec(Random& random) {
+ConvSpec random_spec(RandomSpec& random) {
   ConvSpec s;
   s.transposed = 1;
   s.batch = random.whole(1, 2);
@@ -87,7 +87,7 @@ std::vector<double> sums(const ConvSpec& s, const std::vector<float>& input, con
 TEST(TilesTransposed, AddWhatEachInputReaches) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    Random random{std::mt19937(seed)};
+    RandomSpec random{std::mt19937(seed)};
     const ConvSpec s = random_spec(random);
     const std::vector<float> input = random.numbers(s.batch * s.in[0] * s.in[1] * s.in_channels);
     const std::vector<float> weight =

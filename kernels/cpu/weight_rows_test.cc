@@ -17,13 +17,13 @@ namespace {
 using testing::Arg;
 using testing::Array;
 
-constexpr char kName[] = "berth::weight_rows.out";
+constexpr char kWeightRows[] = "berth::weight_rows.out";
 
 int32_t size(int64_t n) { return static_cast<int32_t>(n); }
 
-class Cases {
+class WeightRowsCalls {
  public:
-  explicit Cases(unsigned seed) : random_(seed), memory_(random_) {}
+  explicit WeightRowsCalls(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
     depth_ = whole(0, 3) == 0 ? whole(200, 1300) : whole(1, 200);
@@ -62,7 +62,7 @@ class Cases {
     const auto count = size(static_cast<int64_t>(indices.size()));
     const Array at = memory_(Array(narrow ? DType::kI32 : DType::kI64, {1, count}, indices));
     const Array out = memory_(Array(dtype, {1, count, size(width)}));
-    const auto outcome = call_guarded(kName, {weight, at, from_end, bits, form, text.c_str(), out}, {0},
+    const auto outcome = call_guarded(kWeightRows, {weight, at, from_end, bits, form, text.c_str(), out}, {0},
                                       static_cast<int>(whole(1, 3)), memory_);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     const int64_t row_bytes = width * static_cast<int64_t>(element_size(dtype));
@@ -74,8 +74,9 @@ class Cases {
     for (const int64_t wrong : {rows_, from_end ? -rows_ - 1 : int64_t{-1}}) {
       const Array one = memory_(Array(DType::kI64, {1}, {static_cast<double>(wrong)}));
       const Array nothing = memory_(Array(dtype, {1, size(width)}));
-      EXPECT_EQ(call_guarded(kName, {weight, one, from_end, bits, form, text.c_str(), nothing}, {0}, 1, memory_).error,
-                Error::kInvalidArgument);
+      EXPECT_EQ(
+          call_guarded(kWeightRows, {weight, one, from_end, bits, form, text.c_str(), nothing}, {0}, 1, memory_).error,
+          Error::kInvalidArgument);
     }
   }
 
@@ -164,7 +165,7 @@ class Cases {
 TEST(WeightRows, AreTheRowsThatWerePacked) {
   int packed = 0;
   testing::for_each_seed(40, [&](unsigned seed) {
-    Cases cases(seed);
+    WeightRowsCalls cases(seed);
     cases.any();
     packed += cases.packed_elements();
   });
@@ -188,7 +189,7 @@ TEST(WeightRows, ATextThatIsNotTheWeightsIsRefused) {
     const Array weight = memory(Array(type, {elements}));
     const Array at = testing::i64({1}, {0});
     const Array result(out, {1, width});
-    return call_guarded(kName, {weight, at, false, bits, form, text, result}, {0}, 1, memory).error;
+    return call_guarded(kWeightRows, {weight, at, false, bits, form, text, result}, {0}, 1, memory).error;
   };
   EXPECT_EQ(loads(DType::kI8, 128, 8, "i8", "panels 64 [8,16]", DType::kI8), Error::kOk);
   EXPECT_EQ(loads(DType::kI8, 64, 8, "i8", "panels 64 [8,16]", DType::kI8), Error::kInvalidProgram);

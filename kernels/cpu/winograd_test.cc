@@ -23,7 +23,7 @@ using testing::Prepared;
 constexpr Prefer kBoth[] = {Prefer::kWinograd2, Prefer::kWinograd4};
 constexpr const char* kActivations[] = {"none", "relu", "clamp", "leaky_relu", "sigmoid", "hard_swish", "gelu"};
 
-struct Case {
+struct WinogradCase {
   int32_t batch, depth, columns, in[2], padding[2];
   bool bias, residual;
   const char* activation;
@@ -38,9 +38,9 @@ struct Numbers {
   Array input, weight, bias, residual;
 };
 
-class Random {
+class RandomImage {
  public:
-  explicit Random(unsigned seed) : engine_(seed) {}
+  explicit RandomImage(unsigned seed) : engine_(seed) {}
 
   int32_t whole(int32_t low, int32_t high) { return std::uniform_int_distribution<int32_t>(low, high)(engine_); }
   Array tensor(const std::vector<int32_t>& sizes, bool last, double size = 1) {
@@ -51,8 +51,8 @@ class Random {
     for (double& x : values) x = size * static_cast<double>(normal(engine_));
     return Array(DType::kF32, sizes, values, last ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{});
   }
-  Case convolution() {
-    Case c = {};
+  WinogradCase convolution() {
+    WinogradCase c = {};
     c.batch = whole(1, 2);
     c.depth = whole(1, 67);
     c.columns = whole(1, 67);
@@ -66,7 +66,7 @@ class Random {
     c.activation = kActivations[whole(0, 6)];
     return c;
   }
-  Numbers numbers(const Case& c) {
+  Numbers numbers(const WinogradCase& c) {
     const double weight = std::sqrt(2.0 / (9 * c.depth));
     return {tensor(c.in_sizes(), true), tensor({c.columns, c.depth, 3, 3}, false, weight), tensor({c.columns}, false),
             tensor(c.out_sizes(), true)};
@@ -76,9 +76,9 @@ class Random {
   std::mt19937 engine_;
 };
 
-Array result_of(const Case& c) { return Array(DType::kF32, c.out_sizes(), {}, {0, 2, 3, 1}); }
+Array result_of(const WinogradCase& c) { return Array(DType::kF32, c.out_sizes(), {}, {0, 2, 3, 1}); }
 
-std::vector<Arg> args_of(const Case& c, const Numbers& n, const Array& residual, const Array& out) {
+std::vector<Arg> args_of(const WinogradCase& c, const Numbers& n, const Array& residual, const Array& out) {
   return {n.input,
           n.weight,
           c.bias ? Arg(n.bias) : Arg(nullptr),
@@ -96,13 +96,13 @@ std::vector<Arg> args_of(const Case& c, const Numbers& n, const Array& residual,
           out};
 }
 
-Array portable_result(const Case& c, const Numbers& n) {
+Array portable_result(const WinogradCase& c, const Numbers& n) {
   Array out = result_of(c);
   EXPECT_EQ(testing::run(portable::fused_conv_out, args_of(c, n, n.residual, out), 4 << 20), Error::kOk);
   return out;
 }
 
-Array winograd_result(const Case& c, const Numbers& n, int threads, bool in_place) {
+Array winograd_result(const WinogradCase& c, const Numbers& n, int threads, bool in_place) {
   Array out = result_of(c);
   if (in_place) out.set(n.residual.values());
   Prepared call(testing::kConv, args_of(c, n, in_place ? out : n.residual, out), threads);
@@ -146,8 +146,8 @@ TEST(Winograd, MatchesThePortableKernel) {
   with_each([] {
     for (unsigned seed = 0; seed < 60; ++seed) {
       SCOPED_TRACE(seed);
-      Random random(seed);
-      const Case c = random.convolution();
+      RandomImage random(seed);
+      const WinogradCase c = random.convolution();
       const Numbers n = random.numbers(c);
       const Array expected = portable_result(c, n);
       expect_same(winograd_result(c, n, seed % 8 == 0 ? 3 : 1, c.residual && seed % 2 == 0), expected);
@@ -160,10 +160,10 @@ TEST(Winograd, MatchesThePortableKernel) {
 TEST(Winograd, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const Prefer prefer : kBoth) {
     set_preferred_engine(prefer);
-    Random random(1);
-    const Case few = {1, 48, 200, {5, 5}, {1, 1}, true, true, "relu"};
-    const Case many = {2, 40, 130, {40, 33}, {1, 1}, true, false, "none"};
-    for (const Case& c : {few, many}) {
+    RandomImage random(1);
+    const WinogradCase few = {1, 48, 200, {5, 5}, {1, 1}, true, true, "relu"};
+    const WinogradCase many = {2, 40, 130, {40, 33}, {1, 1}, true, false, "none"};
+    for (const WinogradCase& c : {few, many}) {
       const Numbers n = random.numbers(c);
       const Array expected = portable_result(c, n);
       for (const int threads : {1, 2, 4, 7}) expect_same(winograd_result(c, n, threads, false), expected);
@@ -177,8 +177,8 @@ TEST(Winograd, InfinitiesAndNaNStayWhereTheDirectSumHasThem) {
   with_each([] {
     for (unsigned seed = 0; seed < 6; ++seed) {
       SCOPED_TRACE(seed);
-      Random random(seed);
-      const Case c = {
+      RandomImage random(seed);
+      const WinogradCase c = {
           1, 5 + static_cast<int32_t>(seed), 20, {11, 9}, {1, 1}, true, seed % 2 == 0, seed % 2 == 0 ? "none" : "relu"};
       const Numbers n = random.numbers(c);
       std::vector<double> input = n.input.values();
@@ -201,8 +201,8 @@ TEST(Winograd, InfinitiesAndNaNStayWhereTheDirectSumHasThem) {
 // The transformed input is up to 16 times as large as the input.
 TEST(Winograd, LargeNumbersDoNotOverflowEarlierThanTheDirectSum) {
   with_each([] {
-    const Case c = {1, 3, 4, {8, 8}, {1, 1}, false, false, "none"};
-    Random random(5);
+    const WinogradCase c = {1, 3, 4, {8, 8}, {1, 1}, false, false, "none"};
+    RandomImage random(5);
     const Numbers n = random.numbers(c);
     std::vector<double> input(n.input.values().size());
     for (size_t i = 0; i < input.size(); ++i) input[i] = i % 2 == 0 ? 3e38 : -3e38;
@@ -223,7 +223,7 @@ double root_mean_square(const std::vector<double>& a, const std::vector<double>&
 
 // One image of 12x12 pixels, padded by one.
 template <typename Sum>
-std::vector<double> direct_sums(const Case& c, const Numbers& n) {
+std::vector<double> direct_sums(const WinogradCase& c, const Numbers& n) {
   const std::vector<double> x = n.input.values(), w = n.weight.values();
   std::vector<double> result;
   for (int i = 0; i < c.columns * 144; ++i) {
@@ -242,8 +242,8 @@ std::vector<double> direct_sums(const Case& c, const Numbers& n) {
 
 // Tiles of 2x2 are more exact than one long sum, those of 4x4 nearly as exact.
 TEST(Winograd, RoundingIsNearThatOfTheDirectSum) {
-  const Case c = {1, 128, 32, {12, 12}, {1, 1}, false, false, "none"};
-  Random random(11);
+  const WinogradCase c = {1, 128, 32, {12, 12}, {1, 1}, false, false, "none"};
+  RandomImage random(11);
   const Numbers n = random.numbers(c);
   const std::vector<double> exact = direct_sums<double>(c, n);
   const double direct = root_mean_square(direct_sums<float>(c, n), exact);

@@ -10,7 +10,7 @@ namespace {
 using namespace berth::testing;
 
 // What PyTorch 2.15 gives; momentum 0.25, eps 0.001.
-const Values kInput = {3.875, -4.625, -2.375, -4.875, 4.875, 1.625, -0.5,  3.75,  2.5,  4.75,  -3.625, -2.875,
+const Values kBatch = {3.875, -4.625, -2.375, -4.875, 4.875, 1.625, -0.5,  3.75,  2.5,  4.75,  -3.625, -2.875,
                        -1.5,  -2.5,   -1.25,  3,      4.875, -3.25, 3.125, 2.625, 3.25, -4.75, -0.25,  -4};
 const Values kWeight = {4.75, 3.125};
 const Values kBias = {-1.5, -4.25};
@@ -19,7 +19,7 @@ const Values kVariance = {4.875, 2.75};
 
 TEST(BatchNormTraining, UsesAndUpdatesTheStatistics) {
   for (const Order& order : orders(3)) {
-    const Array input(DType::kF32, {3, 2, 4}, kInput, order);
+    const Array input(DType::kF32, {3, 2, 4}, kBatch, order);
     const Array mean = f32({2}, kMean);
     const Array variance = f32({2}, kVariance);
     const Array out(DType::kF32, {3, 2, 4}, {}, order);
@@ -44,7 +44,7 @@ TEST(BatchNormTraining, EvaluationUsesTheRunningStatisticsAndKeepsThem) {
   const Array mean = f32({2}, kMean);
   const Array variance = f32({2}, kVariance);
   const Array out = f32({3, 2, 4});
-  ASSERT_EQ(run(native_batch_norm_legit_out, {f32({3, 2, 4}, kInput), f32({2}, kWeight), f32({2}, kBias), mean,
+  ASSERT_EQ(run(native_batch_norm_legit_out, {f32({3, 2, 4}, kBatch), f32({2}, kWeight), f32({2}, kBias), mean,
                                               variance, false, 0.25, 1e-3, out, f32({0}), f32({0})}),
             Error::kOk);
   expect_near(out, {10.06219, -8.222206, -3.382218, -8.759982, 3.75744,   -2.365896, -6.369617, 1.637823,
@@ -60,7 +60,7 @@ TEST(BatchNormTraining, WithoutStatisticsIsTraining) {
   const Array save_mean = f32({2});
   const Array save_rstd = f32({2});
   ASSERT_EQ(run(native_batch_norm_legit_no_stats_out,
-                {f32({3, 2, 4}, kInput), nullptr, nullptr, true, 0.25, 1e-3, out, save_mean, save_rstd}),
+                {f32({3, 2, 4}, kBatch), nullptr, nullptr, true, 0.25, 1e-3, out, save_mean, save_rstd}),
             Error::kOk);
   expect_near(out, {1.035859,  -1.242473,  -0.6393849, -1.309483,  1.57112,    0.4914077,  -0.2145583, 1.197374,
                     0.6673057, 1.270394,   -0.9744338, -0.7734045, -0.5467775, -0.8789968, -0.4637227, 0.9482092,

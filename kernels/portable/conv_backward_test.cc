@@ -8,7 +8,7 @@ namespace {
 using namespace berth::testing;
 
 // What PyTorch 2.15 gives.
-struct Case {
+struct ConvBackwardCase {
   const char* name;
   Shape input, weight, gradient;
   Ints stride, padding, dilation, output_padding;
@@ -17,7 +17,7 @@ struct Case {
   Values x, w, g, grad_input, grad_weight, grad_bias;
 };
 
-const Case kCases[] = {
+const ConvBackwardCase kConvBackwardCases[] = {
     {"2d",
      {1, 2, 3, 3},
      {2, 2, 2, 2},
@@ -94,7 +94,8 @@ struct Gradients {
   Array input, weight, bias;
 };
 
-Outcome backward(const Case& c, const Array& x, const Array& w, const Array& g, const Arg& mask, const Gradients& to) {
+Outcome backward(const ConvBackwardCase& c, const Array& x, const Array& w, const Array& g, const Arg& mask,
+                 const Gradients& to) {
   const Arg sizes = Ints{static_cast<int64_t>(c.grad_bias.size())};
   return run_with(convolution_backward_out,
                   {g, x, w, sizes, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, mask,
@@ -103,7 +104,7 @@ Outcome backward(const Case& c, const Array& x, const Array& w, const Array& g, 
 }
 
 TEST(ConvolutionBackward, MatchesPyTorchInEveryLayout) {
-  for (const Case& c : kCases) {
+  for (const ConvBackwardCase& c : kConvBackwardCases) {
     for (const Order& order : orders(c.input.size())) {
       SCOPED_TRACE(c.name);
       const Array x(DType::kF32, c.input, c.x, order);
@@ -121,7 +122,7 @@ TEST(ConvolutionBackward, MatchesPyTorchInEveryLayout) {
 }
 
 TEST(ConvolutionBackward, SkipsUnrequestedGradients) {
-  const Case& c = kCases[0];
+  const ConvBackwardCase& c = kConvBackwardCases[0];
   const Array x = f32(c.input, c.x);
   const Array w = f32(c.weight, c.w);
   const Array g = f32(c.gradient, c.g);
@@ -133,7 +134,7 @@ TEST(ConvolutionBackward, SkipsUnrequestedGradients) {
 }
 
 TEST(ConvolutionBackward, AcceptsDoubles) {
-  const Case& c = kCases[2];
+  const ConvBackwardCase& c = kConvBackwardCases[2];
   const Gradients to = {Array(DType::kF64, c.input), Array(DType::kF64, c.weight), Array(DType::kF64, {1})};
   const Outcome outcome = backward(c, Array(DType::kF64, c.input, c.x), Array(DType::kF64, c.weight, c.w),
                                    Array(DType::kF64, c.gradient, c.g), Arg::truths(true, true, true), to);
@@ -142,7 +143,7 @@ TEST(ConvolutionBackward, AcceptsDoubles) {
 }
 
 TEST(ConvolutionBackward, OfNoImagesIsZero) {
-  Case c = kCases[0];
+  ConvBackwardCase c = kConvBackwardCases[0];
   c.input[0] = c.gradient[0] = 0;
   const Gradients to = {f32(c.input), f32(c.weight), f32({2})};
   ASSERT_EQ(backward(c, f32(c.input), f32(c.weight, c.w), f32(c.gradient), Arg::truths(true, true, true), to).error,
@@ -152,7 +153,7 @@ TEST(ConvolutionBackward, OfNoImagesIsZero) {
 }
 
 TEST(ConvolutionBackward, RefusesWhatDoesNotFit) {
-  const Case& c = kCases[0];
+  const ConvBackwardCase& c = kConvBackwardCases[0];
   const Array x = f32(c.input, c.x);
   const Array w = f32(c.weight, c.w);
   const Gradients to = {f32(c.input), f32(c.weight), f32({2})};

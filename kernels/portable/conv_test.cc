@@ -39,7 +39,7 @@ std::vector<Arg> arguments(const ConvCase& c, const Array& input, const Array& w
   return {input, weight, bias, c.stride, c.padding, c.dilation, c.transposed, c.output_padding, c.groups, out};
 }
 
-size_t temp_bytes(std::vector<Arg> args, int threads) {
+size_t conv_temp_bytes(std::vector<Arg> args, int threads) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
   return kTempBytes<&convolution_out>(Span<EValue* const>(values.data(), values.size()), threads);
@@ -63,7 +63,7 @@ void check(const ConvCase& c, const Setting& setting, std::mt19937& random) {
   weight.set(w);
   bias.set(b);
   const std::vector<Arg> args = arguments(c, input, weight, setting.bias ? Arg(bias) : Arg(nullptr), out);
-  const Outcome outcome = run_with(convolution_out, args, setting.threads, temp_bytes(args, setting.threads));
+  const Outcome outcome = run_with(convolution_out, args, setting.threads, conv_temp_bytes(args, setting.threads));
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   ASSERT_TRUE(out.intact());
   const std::vector<double> expected = reference_convolution(c, x, w, setting.bias ? b : std::vector<double>());
@@ -73,7 +73,7 @@ void check(const ConvCase& c, const Setting& setting, std::mt19937& random) {
 }
 
 // batch, groups, in, out channels; in, kernel, stride, padding, dilation, output padding
-const std::vector<ConvCase>& cases() {
+const std::vector<ConvCase>& conv_cases() {
   static const std::vector<ConvCase> kCases = {
       {1, 1, 1, 1, {1}, {1}, {1}, {0}, {1}, {0}, false},
       {2, 1, 3, 5, {17}, {3}, {1}, {1}, {1}, {0}, false},
@@ -153,7 +153,7 @@ TEST(Convolution, EqualsPyTorch) {
 
 TEST(Convolution, MatchesItsDefinitionForEveryShape) {
   std::mt19937 random(1);
-  for (const ConvCase& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     for (const bool bias : {true, false}) {
       check(c, {DType::kF32, false, bias, 1}, random);
       if (HasFatalFailure()) return;
@@ -163,7 +163,7 @@ TEST(Convolution, MatchesItsDefinitionForEveryShape) {
 
 TEST(Convolution, AcceptsChannelsLast) {
   std::mt19937 random(2);
-  for (const ConvCase& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     check(c, {DType::kF32, true, true, 1}, random);
     if (HasFatalFailure()) return;
   }
@@ -173,8 +173,8 @@ TEST(Convolution, AcceptsEveryDtype) {
   std::mt19937 random(3);
   for (const DType dtype :
        {DType::kF64, DType::kF16, DType::kBF16, DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
-    for (size_t i = 1; i < cases().size(); i += 3) {
-      const ConvCase& c = cases()[i];
+    for (size_t i = 1; i < conv_cases().size(); i += 3) {
+      const ConvCase& c = conv_cases()[i];
       // Whole numbers of up to 8 bits are what bf16 and i8 hold.
       if ((dtype == DType::kI8 || dtype == DType::kBF16) && c.in_channels * 81 > 300) continue;
       if (dtype == DType::kI8 && i != 1) continue;
@@ -186,7 +186,7 @@ TEST(Convolution, AcceptsEveryDtype) {
 
 TEST(Convolution, IsRightOnSeveralThreads) {
   std::mt19937 random(4);
-  for (const ConvCase& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     for (const int threads : {2, 5}) {
       check(c, {DType::kF32, false, true, threads}, random);
       if (HasFatalFailure()) return;
@@ -198,7 +198,7 @@ TEST(Convolution, IsRightOnSeveralThreads) {
 TEST(Convolution, ResultsDoNotDependOnTheNumberOfThreads) {
   std::mt19937 random(5);
   std::normal_distribution<double> draw;
-  for (const ConvCase& c : cases()) {
+  for (const ConvCase& c : conv_cases()) {
     SCOPED_TRACE(c.text());
     std::vector<std::vector<double>> results;
     Array input = f32(c.input_sizes());
@@ -210,7 +210,7 @@ TEST(Convolution, ResultsDoNotDependOnTheNumberOfThreads) {
     for (const int threads : {1, 2, 3, 7}) {
       Array out = f32(c.output_sizes());
       const std::vector<Arg> args = arguments(c, input, weight, nullptr, out);
-      ASSERT_EQ(run_with(convolution_out, args, threads, temp_bytes(args, threads)).error, Error::kOk);
+      ASSERT_EQ(run_with(convolution_out, args, threads, conv_temp_bytes(args, threads)).error, Error::kOk);
       results.push_back(out.values());
     }
     for (const auto& result : results) ASSERT_EQ(result, results[0]);
@@ -257,7 +257,7 @@ TEST(Convolution, TemporaryMemoryIsEnoughForEverySizeOfABoundedTensor) {
     Array input(DType::kF32, large.input_sizes(), std::vector<double>(7200, 1), {}, ShapeDynamism::kBounded);
     const Array weight = f32(large.weight_sizes(), std::vector<double>(8 * 40 * 9, 1));
     const Array out(DType::kF32, large.output_sizes(), {}, {}, ShapeDynamism::kBounded);
-    const size_t bytes = temp_bytes(arguments(large, input, weight, nullptr, out), 4);
+    const size_t bytes = conv_temp_bytes(arguments(large, input, weight, nullptr, out), 4);
     for (const std::vector<int64_t>& size : {large.in, {1, 900}, {900, 1}, {2, 3}}) {
       ConvCase c = large;
       c.in = size;
@@ -318,10 +318,10 @@ TEST(Convolution, RefusesImpossibleNumbers) {
       arguments({1, 1, 0, 4, {}, {}, {1}, {0}, {1}, {0}, false}, f32({1, 0, 1 << 20, 1 << 20, 1 << 20}),
                 f32({4, 0, 1 << 20, 1 << 20, 1 << 20}), nullptr, f32({1, 4, 1, 1, 1}));
   EXPECT_NE(run(convolution_out, vast, 1 << 20), Error::kOk);
-  EXPECT_EQ(temp_bytes(vast, 2), 0u);
+  EXPECT_EQ(conv_temp_bytes(vast, 2), 0u);
   ConvCase wide = good;
   wide.padding = {1 << 30, 1 << 30};  // sizes that out does not have
-  EXPECT_EQ(temp_bytes(arguments(wide, input, weight, nullptr, out), 2), 0u);
+  EXPECT_EQ(conv_temp_bytes(arguments(wide, input, weight, nullptr, out), 2), 0u);
   ConvCase c = good;
   c.stride = {1, 1, 1};
   EXPECT_NE(error_of(c), Error::kOk);
@@ -360,7 +360,7 @@ TEST(Convolution, NoArgumentsCrashIt) {
     const std::vector<Arg> args = {tensor(4),  tensor(4),  nullptr,    numbers(1), numbers(0),
                                    numbers(1), transposed, numbers(0), number(1),  out};
     const int threads = 1 + static_cast<int>(random() % 3);
-    if (run_with(convolution_out, args, threads, temp_bytes(args, threads)).error == Error::kOk) ++done;
+    if (run_with(convolution_out, args, threads, conv_temp_bytes(args, threads)).error == Error::kOk) ++done;
     ASSERT_TRUE(out.intact());
   }
   EXPECT_GT(done, 100);
@@ -396,9 +396,9 @@ TEST(Convolution, RefusesTensorsThatDoNotMatch) {
 // Taps past the edge are not multiplied: an infinite weight would make NaN of the zeros there.
 TEST(Convolution, TransposedMultipliesNothingOutsideTheInput) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const std::vector<ConvCase> cases = {{1, 1, 1, 1, {3}, {2}, {1}, {0}, {2}, {0}, true},
-                                       {2, 2, 4, 6, {3, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, {1, 0}, true}};
-  for (const ConvCase& c : cases) {
+  const std::vector<ConvCase> conv_cases = {{1, 1, 1, 1, {3}, {2}, {1}, {0}, {2}, {0}, true},
+                                            {2, 2, 4, 6, {3, 4}, {3, 2}, {2, 3}, {1, 0}, {1, 2}, {1, 0}, true}};
+  for (const ConvCase& c : conv_cases) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
       SCOPED_TRACE(c.text() + " " + to_string(dtype));
       Array input(dtype, c.input_sizes()), weight(dtype, c.weight_sizes()), out(dtype, c.output_sizes());
@@ -408,7 +408,7 @@ TEST(Convolution, TransposedMultipliesNothingOutsideTheInput) {
       input.set(x);
       weight.set(w);
       const std::vector<Arg> args = arguments(c, input, weight, nullptr, out);
-      ASSERT_EQ(run_with(convolution_out, args, 2, temp_bytes(args, 2)).error, Error::kOk);
+      ASSERT_EQ(run_with(convolution_out, args, 2, conv_temp_bytes(args, 2)).error, Error::kOk);
       EXPECT_EQ(out.values(), reference_convolution(c, x, w, {}));
     }
   }

@@ -8,16 +8,7 @@
 namespace berth::portable {
 namespace {
 
-using testing::Arg;
-using testing::Array;
-using testing::boolean;
-using testing::f32;
-using testing::i64;
-using testing::run;
-using testing::run_with;
-using Values = std::vector<double>;
-
-const double kNaN = std::nan("");
+using namespace berth::testing;
 
 Values cast(const Values& in, DType from, DType to) {
   const auto count = static_cast<int32_t>(in.size());

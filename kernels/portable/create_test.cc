@@ -10,8 +10,6 @@ namespace {
 
 using namespace berth::testing;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Full, FillsEveryElementOfEveryDType) {
   for (const DType dtype : {DType::kU8, DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kU16, DType::kU32,
                             DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {

@@ -13,10 +13,10 @@
 namespace berth::portable {
 namespace {
 
+using berth::testing::kCuda0;
 using berth::testing::RecordingAllocator;
 using Kind = RecordingAllocator::Kind;
 
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 constexpr Device kCuda1 = Device(DeviceType::kCuda, 1);
 
 // A float tensor of up to two dimensions with memory where it is said to lie.

@@ -6,18 +6,12 @@
 #include <algorithm>
 #include <random>
 
-#include "kernels/portable/kernel_testing.h"
+#include "kernels/portable/layout_testing.h"
 
 namespace berth::portable {
 namespace {
 
-using testing::Arg;
-using testing::Array;
-using testing::f32;
-using testing::run;
-using testing::run_with;
-using Values = std::vector<double>;
-using Shape = std::vector<int32_t>;
+using namespace berth::testing;
 
 // The place in a tensor of `sizes` of what is at row-major position `index` of a result of sizes `result`.
 size_t broadcast_place(const Shape& sizes, const Shape& result, size_t index) {
@@ -33,12 +27,6 @@ size_t broadcast_place(const Shape& sizes, const Shape& result, size_t index) {
     stride *= size;
   }
   return place;
-}
-
-int64_t count_of(const Shape& sizes) {
-  int64_t count = 1;
-  for (const int32_t size : sizes) count *= size;
-  return count;
 }
 
 class Generator {

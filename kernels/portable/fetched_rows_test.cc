@@ -13,7 +13,7 @@ namespace {
 
 using namespace berth::testing;
 
-constexpr int32_t kRows = 4096;
+constexpr int32_t kTableRows = 4096;
 constexpr int32_t kColumns = 64;  // 1 MiB of f32
 
 struct Fetches {
@@ -33,7 +33,7 @@ struct Fetches {
 
 Values picks_of(int32_t count) {
   Values picks;
-  for (int32_t i = 0; i < count; ++i) picks.push_back(i * 1009 % kRows);
+  for (int32_t i = 0; i < count; ++i) picks.push_back(i * 1009 % kTableRows);
   return picks;
 }
 
@@ -46,9 +46,9 @@ Values rows_at(const Values& picks, int32_t columns) {
 }
 
 TEST(FetchedRows, FewRowsOfALargeTableAreFetched) {
-  const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
+  const Array table = f32({kTableRows, kColumns}, numbered({kTableRows, kColumns}));
   for (const int threads : {1, 3}) {
-    for (const int32_t count : {1, 64, kRows / 8}) {
+    for (const int32_t count : {1, 64, kTableRows / 8}) {
       Fetches fetches;
       const Values picks = picks_of(count);
       const Array out = f32({count, kColumns});
@@ -70,12 +70,12 @@ TEST(FetchedRows, FewRowsOfALargeTableAreFetched) {
     ASSERT_EQ(
         run_with(index_Tensor_out, {table, Arg::list({i64({3}, picks)}), out}, threads, 0, &fetches.fetcher).error,
         Error::kOk);
-    EXPECT_EQ(out.values(), rows_at({5, kRows - 1, 5}, kColumns));
+    EXPECT_EQ(out.values(), rows_at({5, kTableRows - 1, 5}, kColumns));
     EXPECT_EQ(fetches.count, 3u);
   }
   // Rows of one number.
   Fetches fetches;
-  const Array numbers = f32({kRows * kColumns, 1}, numbered({kRows * kColumns, 1}));
+  const Array numbers = f32({kTableRows * kColumns, 1}, numbered({kTableRows * kColumns, 1}));
   const Array out = f32({2, 1});
   ASSERT_EQ(run_with(index_select_out, {numbers, 0, i64({2}, {7, 100000}), out}, 1, 0, &fetches.fetcher).error,
             Error::kOk);
@@ -84,25 +84,26 @@ TEST(FetchedRows, FewRowsOfALargeTableAreFetched) {
 }
 
 TEST(FetchedRows, ManyRowsAndSmallTablesAreReadInPlace) {
-  const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
+  const Array table = f32({kTableRows, kColumns}, numbered({kTableRows, kColumns}));
   Fetches fetches;
-  const Values picks = picks_of(kRows / 8 + 1);
-  const Array many = f32({kRows / 8 + 1, kColumns});
-  ASSERT_EQ(run_with(index_select_out, {table, 0, i64({kRows / 8 + 1}, picks), many}, 1, 0, &fetches.fetcher).error,
-            Error::kOk);
+  const Values picks = picks_of(kTableRows / 8 + 1);
+  const Array many = f32({kTableRows / 8 + 1, kColumns});
+  ASSERT_EQ(
+      run_with(index_select_out, {table, 0, i64({kTableRows / 8 + 1}, picks), many}, 1, 0, &fetches.fetcher).error,
+      Error::kOk);
   EXPECT_EQ(many.values(), rows_at(picks, kColumns));
-  const Array small = f32({kRows - 1, kColumns}, numbered({kRows - 1, kColumns}));
+  const Array small = f32({kTableRows - 1, kColumns}, numbered({kTableRows - 1, kColumns}));
   const Array row = f32({1, kColumns});
   ASSERT_EQ(run_with(index_select_out, {small, 0, i64({1}, {9}), row}, 1, 0, &fetches.fetcher).error, Error::kOk);
   EXPECT_EQ(row.values(), rows_at({9}, kColumns));
-  const Array by_index = f32({kRows / 8 + 1, kColumns});
-  ASSERT_EQ(
-      run_with(index_Tensor_out, {table, Arg::list({i64({kRows / 8 + 1}, picks)}), by_index}, 1, 0, &fetches.fetcher)
-          .error,
-      Error::kOk);
+  const Array by_index = f32({kTableRows / 8 + 1, kColumns});
+  ASSERT_EQ(run_with(index_Tensor_out, {table, Arg::list({i64({kTableRows / 8 + 1}, picks)}), by_index}, 1, 0,
+                     &fetches.fetcher)
+                .error,
+            Error::kOk);
   EXPECT_EQ(by_index.values(), rows_at(picks, kColumns));
   // Columns: a slab is not a run of bytes.
-  const Array column = f32({kRows, 1});
+  const Array column = f32({kTableRows, 1});
   ASSERT_EQ(run_with(index_select_out, {table, 1, i64({1}, {3}), column}, 1, 0, &fetches.fetcher).error, Error::kOk);
   EXPECT_EQ(column.values()[5], 5 * kColumns + 4);
   // A row of 128 KiB is more than the system brings in around what is touched.
@@ -114,7 +115,7 @@ TEST(FetchedRows, ManyRowsAndSmallTablesAreReadInPlace) {
 }
 
 TEST(FetchedRows, RowsThatCannotBeReadAreAnError) {
-  const Array table = f32({kRows, kColumns}, numbered({kRows, kColumns}));
+  const Array table = f32({kTableRows, kColumns}, numbered({kTableRows, kColumns}));
   for (const int threads : {1, 3}) {
     Fetches fetches;
     fetches.fail_from = 3;
@@ -130,13 +131,13 @@ TEST(FetchedRows, RowsThatCannotBeReadAreAnError) {
   }
   // Neither here nor there: nothing is fetched from outside of the table.
   Fetches fetches;
-  for (const double bad : {-1.0, double{kRows}, 1e15}) {
+  for (const double bad : {-1.0, double{kTableRows}, 1e15}) {
     EXPECT_EQ(
         run_with(embedding_out, {table, i64({1}, {bad}), -1, false, false, f32({1, kColumns})}, 1, 0, &fetches.fetcher)
             .error,
         Error::kInvalidArgument);
   }
-  EXPECT_EQ(run_with(index_Tensor_out, {table, Arg::list({i64({1}, {-kRows - 1})}), f32({1, kColumns})}, 1, 0,
+  EXPECT_EQ(run_with(index_Tensor_out, {table, Arg::list({i64({1}, {-kTableRows - 1})}), f32({1, kColumns})}, 1, 0,
                      &fetches.fetcher)
                 .error,
             Error::kInvalidArgument);

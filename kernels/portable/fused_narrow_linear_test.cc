@@ -13,14 +13,9 @@
 namespace berth::portable {
 namespace {
 
-using berth::testing::Arg;
-using berth::testing::Array;
-using berth::testing::f32;
-using berth::testing::run_with;
+using namespace berth::testing;
 
-using Values = std::vector<double>;
-
-struct Case {
+struct NarrowCase {
   int64_t rows = 1, depth = 4, columns = 2, bits = 8, block = 4;
   Values x, w, scale, zero, bias, residual;
   // 1 or all
@@ -92,8 +87,8 @@ class Drawn {
     for (double& v : made) v = static_cast<double>(bits == 8 ? whole(-128, 127) : whole(-8, 7));
     return made;
   }
-  Case any() {
-    Case c;
+  NarrowCase any() {
+    NarrowCase c;
     c.rows = whole(1, 20);
     c.depth = whole(1, 3) == 1 ? whole(500, 700) : whole(1, 70);
     c.columns = whole(1, 150);
@@ -120,8 +115,8 @@ class Drawn {
 
 TEST(NarrowLinear, ProductsAreTheirSums) {
   berth::testing::for_each_seed(60, [](unsigned seed) {
-    const Case c = Drawn(seed).any();
-    const Array out = f32({Case::size(c.rows), Case::size(c.columns)});
+    const NarrowCase c = Drawn(seed).any();
+    const Array out = f32({NarrowCase::size(c.rows), NarrowCase::size(c.columns)});
     const auto outcome = run_with(fused_narrow_linear_out, c.args(out), 2);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     const Values expected = c.expected();
@@ -132,15 +127,15 @@ TEST(NarrowLinear, ProductsAreTheirSums) {
   });
 }
 
-Case small() {
-  Case c;
+NarrowCase small() {
+  NarrowCase c;
   c.x = {1, 2, 3, 4};
   c.w = {1, -2, 3, -4, 5, -6, 7, -8};
   c.scale = {1};
   return c;
 }
 
-Values run(const Case& c) {
+Values run_narrow(const NarrowCase& c) {
   const Array out = f32({1, 2});
   const auto outcome = run_with(fused_narrow_linear_out, c.args(out), 1);
   EXPECT_EQ(outcome.error, Error::kOk) << outcome.message;
@@ -148,22 +143,22 @@ Values run(const Case& c) {
 }
 
 TEST(NarrowLinear, HostileScalesGiveTheAnswerOfIEEE) {
-  Case c = small();
-  EXPECT_EQ(run(c), (Values{50, -60}));
+  NarrowCase c = small();
+  EXPECT_EQ(run_narrow(c), (Values{50, -60}));
   c.bits = 4;
-  EXPECT_EQ(run(c), (Values{50, -60}));
+  EXPECT_EQ(run_narrow(c), (Values{50, -60}));
   c.scale = {0};
-  EXPECT_EQ(run(c), (Values{0, 0}));
+  EXPECT_EQ(run_narrow(c), (Values{0, 0}));
   c.scale = {-2};
-  EXPECT_EQ(run(c), (Values{-100, 120}));
+  EXPECT_EQ(run_narrow(c), (Values{-100, 120}));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   c.scale = {kInfinity};
-  EXPECT_EQ(run(c), (Values{kInfinity, -kInfinity}));
+  EXPECT_EQ(run_narrow(c), (Values{kInfinity, -kInfinity}));
   c.scale = {NAN};
-  EXPECT_TRUE(std::isnan(run(c)[0]) && std::isnan(run(c)[1]));
+  EXPECT_TRUE(std::isnan(run_narrow(c)[0]) && std::isnan(run_narrow(c)[1]));
 }
 
-void expect_refused(const Case& c, const std::function<void(std::vector<Arg>&)>& change, Error error) {
+void expect_refused(const NarrowCase& c, const std::function<void(std::vector<Arg>&)>& change, Error error) {
   const Array out = f32({1, 2});
   std::vector<Arg> args = c.args(out);
   change(args);
@@ -173,7 +168,7 @@ void expect_refused(const Case& c, const std::function<void(std::vector<Arg>&)>&
 }
 
 TEST(NarrowLinear, ArgumentsThatDoNotFitAreErrors) {
-  const Case c = small();
+  const NarrowCase c = small();
   const auto refused = [&](size_t i, const Arg& arg, Error error = Error::kInvalidArgument) {
     SCOPED_TRACE("argument " + std::to_string(i));
     expect_refused(
@@ -196,7 +191,7 @@ TEST(NarrowLinear, ArgumentsThatDoNotFitAreErrors) {
   refused(7, Arg(-3));
   refused(8, Arg("no such"));
   refused(11, Arg("panels 64 [4,2]"), Error::kNotSupported);
-  Case zeros = c;
+  NarrowCase zeros = c;
   zeros.bits = 4;
   for (const double z : {-9.0, 8.0, 127.0}) {
     zeros.zero = {z};

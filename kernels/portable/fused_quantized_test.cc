@@ -11,14 +11,7 @@
 namespace berth::portable {
 namespace {
 
-using berth::testing::Arg;
-using berth::testing::Array;
-using berth::testing::f32;
-using berth::testing::i32;
-using berth::testing::Kernel;
-using berth::testing::QuantizedCase;
-using berth::testing::QuantizedCases;
-using berth::testing::run_with;
+using namespace berth::testing;
 
 double at(const std::optional<Array>& numbers, int64_t i, double otherwise) {
   if (!numbers) return otherwise;

@@ -12,15 +12,9 @@
 namespace berth::portable {
 namespace {
 
-using berth::testing::Arg;
-using berth::testing::Array;
-using berth::testing::f32;
-using berth::testing::run_with;
+using namespace berth::testing;
 
-using Ints = std::vector<int64_t>;
-using Values = std::vector<double>;
-
-constexpr size_t kTemp = size_t{1} << 24;
+constexpr size_t kFusedTemp = size_t{1} << 24;
 
 class FusedRandom : public ::testing::TestWithParam<uint32_t> {
  protected:
@@ -166,7 +160,7 @@ TEST_P(FusedRandom, ConvolutionsAreTheirSums) {
                                  "",
                                  out};
   SCOPED_TRACE(::testing::Message() << "seed " << GetParam() << ", residual " << added << ", " << activation);
-  const auto outcome = run_with(fused_conv_out, args, 2, kTemp);
+  const auto outcome = run_with(fused_conv_out, args, 2, kFusedTemp);
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   expect_near(out.values(), expected);
   EXPECT_TRUE(out.intact());
@@ -206,7 +200,7 @@ TEST_P(FusedRandom, ProductsAreTheirSums) {
                                  "",
                                  out};
   SCOPED_TRACE(::testing::Message() << "seed " << GetParam() << ", residual " << added << ", " << activation);
-  const auto outcome = run_with(fused_linear_out, args, 2, kTemp);
+  const auto outcome = run_with(fused_linear_out, args, 2, kFusedTemp);
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   expect_near(out.values(), expected);
 }
@@ -274,7 +268,7 @@ TEST_P(FusedRandom, AttentionIsItsSums) {
                                  causal,
                                  out};
   SCOPED_TRACE(::testing::Message() << "seed " << GetParam() << ", " << keys << " keys, mask " << masking);
-  const auto outcome = run_with(fused_attention_out, args, 2, kTemp);
+  const auto outcome = run_with(fused_attention_out, args, 2, kFusedTemp);
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   expect_near(out.values(), expected);
 }

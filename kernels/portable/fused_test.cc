@@ -10,10 +10,7 @@
 namespace berth::portable {
 namespace {
 
-using berth::testing::Arg;
-using berth::testing::Array;
-using berth::testing::f32;
-using berth::testing::run_with;
+using namespace berth::testing;
 
 std::vector<double> ramp(size_t n, double step = 0.37, double from = -1.9) {
   std::vector<double> values(n);
@@ -21,12 +18,10 @@ std::vector<double> ramp(size_t n, double step = 0.37, double from = -1.9) {
   return values;
 }
 
-void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
+void expect_all_near(const std::vector<double>& a, const std::vector<double>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << "element " << i;
 }
-
-using Ints = std::vector<int64_t>;
 
 std::vector<Arg> conv_args(const Array& x, const Array& w, Arg bias, Arg residual, const char* activation,
                            const Array& out, const char* packing = "") {
@@ -50,13 +45,13 @@ TEST(FusedConvolution, IsItsPartsOneAfterAnother) {
   for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{0, 1, 2, 3}, std::vector<uint8_t>{0, 2, 3, 1}}) {
     const Array out(DType::kF32, {1, 3, 4, 5}, {}, order);
     ASSERT_EQ(run_with(fused_conv_out, conv_args(x, w, bias, residual, "clamp", out), 2, 1 << 20).error, Error::kOk);
-    expect_near(out.values(), expected);
+    expect_all_near(out.values(), expected);
     EXPECT_TRUE(out.intact());
   }
   // The result in the residual's own memory.
   const Array own = f32({1, 3, 4, 5}, added);
   ASSERT_EQ(run_with(fused_conv_out, conv_args(x, w, bias, own, "clamp", own), 1, 1 << 20).error, Error::kOk);
-  expect_near(own.values(), expected);
+  expect_all_near(own.values(), expected);
 }
 
 TEST(FusedConvolution, RefusesPackedWeightsAndUnknownActivations) {
@@ -105,11 +100,11 @@ TEST(FusedAttention, WeighsTheValuesThatAQuerySees) {
     EXPECT_EQ(run_with(fused_attention_out, args, 1, 1 << 16).error, Error::kOk);
     return out.values();
   };
-  expect_near(attend(nullptr, false), {3, 3, 3});
-  expect_near(attend(nullptr, true), {1, 1.5, 3});
-  expect_near(attend(berth::testing::boolean({1, 3}, {0, 1, 1}), false), {4, 4, 4});
+  expect_all_near(attend(nullptr, false), {3, 3, 3});
+  expect_all_near(attend(nullptr, true), {1, 1.5, 3});
+  expect_all_near(attend(berth::testing::boolean({1, 3}, {0, 1, 1}), false), {4, 4, 4});
   // A mask of log 2 counts twice.
-  expect_near(attend(f32({1, 3}, {0, 0, std::log(2.0)}), false), {3.75, 3.75, 3.75});
+  expect_all_near(attend(f32({1, 3}, {0, 0, std::log(2.0)}), false), {3.75, 3.75, 3.75});
 }
 
 // What comes after a query may be anything, as a cache's rows that were not written yet are.
@@ -156,8 +151,8 @@ TEST(FusedLstm, AStepIsItsFormula) {
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   // Gates with the recurrent part: i 1, f 0, g 1.5, o 0.5.
   const double state = sigmoid(0) * -0.75 + sigmoid(1) * std::tanh(1.5);
-  expect_near(c.values(), {state});
-  expect_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
+  expect_all_near(c.values(), {state});
+  expect_all_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
 }
 
 TEST(FusedLstm, ASequenceIsItsStepsInBothDirections) {
@@ -196,9 +191,9 @@ TEST(FusedLstm, ASequenceIsItsStepsInBothDirections) {
       h = step_h.values();
       c = step_c.values();
       const std::vector<double> all = out.values();
-      expect_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
+      expect_all_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
     }
-    expect_near(out_cell.values(), c);
+    expect_all_near(out_cell.values(), c);
   }
 }
 
@@ -220,7 +215,7 @@ TEST(FusedGru, AStepIsItsFormula) {
               .error,
           Error::kOk);
       const double n = std::tanh(linear_before_reset ? 2 + r * (4 * 0.5 - 1) : 2 + 4 * (r * 0.5) - 1);
-      expect_near(out.values(), {(1 - z) * n + z * 0.5});
+      expect_all_near(out.values(), {(1 - z) * n + z * 0.5});
     }
   }
 }
@@ -250,7 +245,7 @@ TEST(FusedGru, ASequenceIsItsStepsInBothDirections) {
                 Error::kOk);
       h = step.values();
       const std::vector<double> all = out.values();
-      expect_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
+      expect_all_near({all.begin() + at * 6, all.begin() + at * 6 + 6}, h);
     }
   }
 }

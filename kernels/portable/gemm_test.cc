@@ -36,7 +36,7 @@ std::vector<float> reals(size_t count, unsigned seed) {
   return values;
 }
 
-std::vector<float> run_with(const TileSet& tiles, Product p, std::vector<float>& c) {
+std::vector<float> run_on(const TileSet& tiles, Product p, std::vector<float>& c) {
   std::fill(c.begin(), c.end(), -1.0f);
   KernelContext context({}, nullptr);
   std::vector<uint8_t> scratch(internal::tiled_scratch_bytes(p, 1, tiles));
@@ -67,7 +67,7 @@ TEST(Gemm, AllTileSetsOfThisProcessorAgree) {
       std::vector<float> fused;
       for (int i = 0; i < count; ++i) {
         SCOPED_TRACE(std::string(sets[i]->name) + (matrix ? " matrix " : " patches ") + std::to_string(rows));
-        const std::vector<float> found = run_with(*sets[i], p, c);
+        const std::vector<float> found = run_on(*sets[i], p, c);
         for (int64_t row = 0; row < rows; ++row) {
           for (int64_t column = 0; column < p.columns(); ++column) {
             const auto at = static_cast<size_t>(row * p.row_c + column);

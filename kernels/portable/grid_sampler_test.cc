@@ -14,14 +14,14 @@ const Values kImage = {-1.5,  1.25,  0.625, 4.25,  -3.25, -0.75, 2,   -1,  1.5, 
                        1.625, -1.75, 1.25,  3.875, 3.75,  -4.75, 0.5, 1.5, -4.625, -2.375, -4.125, -4};
 const Values kGrid = {-1.3, -1, -0.6, 0.2, 0, 0, 0.5, -0.9, 1, 1, 1.8, 0.4, -2.7, 2.2, 0.25, -0.25};
 
-struct Case {
+struct GridCase {
   int64_t interpolation;
   int64_t padding;
   bool align_corners;
   Values want;
 };
 
-const Case kCases[] = {
+const GridCase kGridCases[] = {
     {0,
      0,
      false,
@@ -90,7 +90,7 @@ const Case kCases[] = {
 };
 
 TEST(GridSampler, MatchesPyTorchForEveryModeAndLayout) {
-  for (const Case& c : kCases) {
+  for (const GridCase& c : kGridCases) {
     for (const Order& order : orders(4)) {
       SCOPED_TRACE(::testing::Message() << c.interpolation << c.padding << c.align_corners);
       const Array image(DType::kF32, {1, 2, 3, 4}, kImage, order);
@@ -143,9 +143,9 @@ TEST(GridSampler, RefusesWhatDoesNotFit) {
 
 // The same of a volume: what PyTorch 2.15 gives for places inside and outside.
 const Values kVolume = {-1.75, -4, 2.125, 3.375, 0, 0, -5, -4.375, 2.625, -2.625, 4.25, -3.625};
-const Values kPlaces = {-1.5, 0.25,   -0.125, 1.5,  -1.5, 0.25,  0.375, -0.375, -0.75,
-                        -1,   -1.375, -0.75,  1.25, 0.75, -1.25, 0.25,  0.875,  1};
-const Case kVolumes[] = {
+const Values kVolumePlaces = {-1.5, 0.25,   -0.125, 1.5,  -1.5, 0.25,  0.375, -0.375, -0.75,
+                              -1,   -1.375, -0.75,  1.25, 0.75, -1.25, 0.25,  0.875,  1};
+const GridCase kVolumes[] = {
     {0, 0, false, {0, 0, -0.5126953, 0, 0, -0.5693359}},
     {0, 0, true, {1.666992, -1.587891, 0.2591553, -1.347656, 0.6459961, -0.6699219}},
     {0, 1, false, {2.042969, -4.28125, -0.6835938, -1.75, 0, -1.65625}},
@@ -161,11 +161,11 @@ const Case kVolumes[] = {
 };
 
 TEST(GridSampler, MatchesPyTorchInVolumes) {
-  for (const Case& c : kVolumes) {
+  for (const GridCase& c : kVolumes) {
     for (const Order& order : orders(5)) {
       SCOPED_TRACE(::testing::Message() << c.interpolation << c.padding << c.align_corners);
       const Array volume(DType::kF32, {1, 1, 2, 3, 2}, kVolume, order);
-      const Array grid(DType::kF32, {1, 1, 2, 3, 3}, kPlaces, order);
+      const Array grid(DType::kF32, {1, 1, 2, 3, 3}, kVolumePlaces, order);
       const Array out(DType::kF32, {1, 1, 1, 2, 3}, {}, order);
       ASSERT_EQ(run(grid_sampler_3d_out, {volume, grid, c.interpolation, c.padding, c.align_corners, out}), Error::kOk);
       expect_near(out, c.want, 2e-5);
@@ -177,9 +177,9 @@ TEST(GridSampler, RefusesVolumesThatDoNotFit) {
   const Array volume = f32({1, 1, 2, 3, 2}, kVolume);
   const Array out = f32({1, 1, 1, 2, 3});
   EXPECT_EQ(run(grid_sampler_3d_out, {volume, f32({1, 1, 2, 3, 2}), 0, 0, false, out}), Error::kInvalidArgument);
-  EXPECT_EQ(run(grid_sampler_3d_out, {volume, f32({1, 1, 2, 3, 3}, kPlaces), 2, 0, false, out}),
+  EXPECT_EQ(run(grid_sampler_3d_out, {volume, f32({1, 1, 2, 3, 3}, kVolumePlaces), 2, 0, false, out}),
             Error::kInvalidArgument);
-  EXPECT_EQ(run(grid_sampler_3d_out, {f32({1, 1, 0, 3, 2}), f32({1, 1, 2, 3, 3}, kPlaces), 0, 0, false, out}),
+  EXPECT_EQ(run(grid_sampler_3d_out, {f32({1, 1, 0, 3, 2}), f32({1, 1, 2, 3, 3}, kVolumePlaces), 0, 0, false, out}),
             Error::kInvalidArgument);
 }
 

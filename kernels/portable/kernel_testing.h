@@ -23,6 +23,14 @@
 
 namespace berth::testing {
 
+using Values = std::vector<double>;
+using Ints = std::vector<int64_t>;
+using Shape = std::vector<int32_t>;
+using Order = std::vector<uint8_t>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
 /// How many units in the last place a function may be away from its exact value, where the same tests run on a device
 /// whose manual allows some (BERTH_TEST_ULPS); 0 on the host.
 inline double tolerated_ulps() {

@@ -10,11 +10,6 @@
 
 namespace berth::testing {
 
-using Values = std::vector<double>;
-using Ints = std::vector<int64_t>;
-using Shape = std::vector<int32_t>;
-using Order = std::vector<uint8_t>;
-
 inline int64_t count_of(const Shape& shape) {
   int64_t count = 1;
   for (const int32_t size : shape) count *= size;

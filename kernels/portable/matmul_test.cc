@@ -19,7 +19,7 @@ Error run_exact(std::vector<Arg> args, int threads = 1) {
   return run_with(kernel, std::move(args), threads, bytes).error;
 }
 
-std::vector<double> small_numbers(int64_t count, std::mt19937& random, int most = 4) {
+std::vector<double> small_integers(int64_t count, std::mt19937& random, int most = 4) {
   std::vector<double> numbers(count);
   for (double& x : numbers) x = std::uniform_int_distribution<int>(-most, most)(random);
   return numbers;
@@ -38,18 +38,18 @@ std::vector<double> reference(const std::vector<double>& a, const std::vector<do
   return c;
 }
 
-struct Shape {
+struct ProductShape {
   int m, n, k;
 };
 
-const Shape kShapes[] = {{1, 1, 1},     {1, 1, 300},   {1, 130, 70},   {3, 64, 5},   {2, 65, 33},  {5, 129, 40},
-                         {14, 32, 16},  {15, 33, 17},  {13, 31, 257},  {64, 48, 64}, {29, 16, 1},  {100, 7, 300},
-                         {7, 300, 600}, {113, 260, 9}, {40, 600, 270}, {1, 5, 0},    {16, 1, 400}, {300, 3, 2}};
+const ProductShape kShapes[] = {{1, 1, 1},     {1, 1, 300},   {1, 130, 70},   {3, 64, 5},   {2, 65, 33},  {5, 129, 40},
+                                {14, 32, 16},  {15, 33, 17},  {13, 31, 257},  {64, 48, 64}, {29, 16, 1},  {100, 7, 300},
+                                {7, 300, 600}, {113, 260, 9}, {40, 600, 270}, {1, 5, 0},    {16, 1, 400}, {300, 3, 2}};
 
 // Whole numbers, so that every order of the additions has the same result.
 TEST(Mm, MatchesItsDefinitionForEveryShapeAndOrder) {
   std::mt19937 random(1);
-  for (const Shape& s : kShapes) {
+  for (const ProductShape& s : kShapes) {
     for (int orders = 0; orders < 8; ++orders) {
       for (const int threads : {1, 3}) {
         SCOPED_TRACE(std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k) + " orders " +
@@ -60,8 +60,8 @@ TEST(Mm, MatchesItsDefinitionForEveryShapeAndOrder) {
         Array a(DType::kF32, {s.m, s.k}, {}, order(0));
         Array b(DType::kF32, {s.k, s.n}, {}, order(1));
         Array c(DType::kF32, {s.m, s.n}, {}, order(2));
-        const std::vector<double> x = small_numbers(s.m * s.k, random);
-        const std::vector<double> y = small_numbers(s.k * s.n, random);
+        const std::vector<double> x = small_integers(s.m * s.k, random);
+        const std::vector<double> y = small_integers(s.k * s.n, random);
         a.set(x);
         b.set(y);
         ASSERT_EQ(run_exact<&mm_out>({a, b, c}, threads), Error::kOk);
@@ -81,8 +81,8 @@ TEST(Mm, AcceptsEveryDtypeAndIntegersWrap) {
     Array c(dtype, {33, 65});
     const bool is_unsigned =
         dtype == DType::kU8 || dtype == DType::kU16 || dtype == DType::kU32 || dtype == DType::kU64;
-    std::vector<double> x = small_numbers(33 * 70, random, 1);
-    std::vector<double> y = small_numbers(70 * 65, random, 1);
+    std::vector<double> x = small_integers(33 * 70, random, 1);
+    std::vector<double> y = small_integers(70 * 65, random, 1);
     for (std::vector<double>* values : {&x, &y}) {
       for (double& v : *values) v = is_unsigned ? std::fabs(v) : v;
     }
@@ -103,8 +103,8 @@ TEST(Bmm, MultipliesEachMatrixOfTheBatch) {
     Array a = f32({3, 20, 37});
     Array b = f32({3, 37, 50});
     Array c = f32({3, 20, 50});
-    const std::vector<double> x = small_numbers(3 * 20 * 37, random);
-    const std::vector<double> y = small_numbers(3 * 37 * 50, random);
+    const std::vector<double> x = small_integers(3 * 20 * 37, random);
+    const std::vector<double> y = small_integers(3 * 37 * 50, random);
     a.set(x);
     b.set(y);
     ASSERT_EQ(run_exact<&bmm_out>({a, b, c}, threads), Error::kOk);
@@ -121,7 +121,7 @@ TEST(Bmm, MultipliesEachMatrixOfTheBatch) {
 TEST(Addmm, BroadcastsSelfAndScales) {
   std::mt19937 random(4);
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32}) {
-    for (const Shape& s : {Shape{5, 40, 300}, Shape{20, 33, 7}, Shape{1, 100, 50}}) {
+    for (const ProductShape& s : {ProductShape{5, 40, 300}, ProductShape{20, 33, 7}, ProductShape{1, 100, 50}}) {
       const std::vector<std::vector<int32_t>> kSelves = {{}, {1}, {s.n}, {1, s.n}, {s.m, 1}, {s.m, s.n}, {1, 1}};
       for (const std::vector<int32_t>& sizes : kSelves) {
         for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{0, 1}, std::vector<uint8_t>{1, 0}}) {
@@ -129,9 +129,9 @@ TEST(Addmm, BroadcastsSelfAndScales) {
           Array a(dtype, {s.m, s.k});
           Array b(dtype, {s.k, s.n});
           Array c(dtype, {s.m, s.n});
-          const std::vector<double> z = small_numbers(self.tensor().numel(), random);
-          const std::vector<double> x = small_numbers(s.m * s.k, random);
-          const std::vector<double> y = small_numbers(s.k * s.n, random);
+          const std::vector<double> z = small_integers(self.tensor().numel(), random);
+          const std::vector<double> x = small_integers(s.m * s.k, random);
+          const std::vector<double> y = small_integers(s.k * s.n, random);
           self.set(z);
           a.set(x);
           b.set(y);
@@ -165,13 +165,13 @@ TEST(Addmm, BetaZeroIgnoresNan) {
 
 TEST(Addmm, SelfMayBeTheOutput) {
   std::mt19937 random(5);
-  for (const Shape& s : {Shape{30, 70, 600}, Shape{3, 200, 90}}) {
+  for (const ProductShape& s : {ProductShape{30, 70, 600}, ProductShape{3, 200, 90}}) {
     Array a = f32({s.m, s.k});
     Array b = f32({s.k, s.n});
     Array c = f32({s.m, s.n});
-    const std::vector<double> x = small_numbers(s.m * s.k, random);
-    const std::vector<double> y = small_numbers(s.k * s.n, random);
-    const std::vector<double> z = small_numbers(s.m * s.n, random);
+    const std::vector<double> x = small_integers(s.m * s.k, random);
+    const std::vector<double> y = small_integers(s.k * s.n, random);
+    const std::vector<double> z = small_integers(s.m * s.n, random);
     a.set(x);
     b.set(y);
     c.set(z);
@@ -185,7 +185,7 @@ TEST(Addmm, SelfMayBeTheOutput) {
 TEST(Mm, ResultsDoNotDependOnTheNumberOfThreads) {
   std::mt19937 random(6);
   std::normal_distribution<double> draw;
-  for (const Shape& s : kShapes) {
+  for (const ProductShape& s : kShapes) {
     Array a = f32({s.m, s.k});
     Array b = f32({s.k, s.n});
     for (const Array& array : {a, b}) {

@@ -11,7 +11,7 @@ namespace {
 
 using namespace berth::testing;
 
-constexpr size_t kTemp = 4096;
+constexpr size_t kSuppressionTemp = 4096;
 
 Array result_of(int32_t rows) { return Array(DType::kI64, {rows, 3}, {}, {}, ShapeDynamism::kBounded); }
 
@@ -32,7 +32,8 @@ TEST(NonMaxSuppression, RandomBoxesAreThoseOfAPlainSearch) {
     const int64_t most = random() % 6;
     const Array out = result_of(2 * 2 * count);
     ASSERT_EQ(run(non_max_suppression_out,
-                  {f32({2, count, 4}, boxes), f32({2, 2, count}, scores), most, overlap, least, centred, out}, kTemp),
+                  {f32({2, count, 4}, boxes), f32({2, 2, count}, scores), most, overlap, least, centred, out},
+                  kSuppressionTemp),
               Error::kOk);
     std::vector<int64_t> expected;
     for (int64_t image = 0; image < 2; ++image) {
@@ -78,19 +79,23 @@ TEST(NonMaxSuppression, TheLimitItselfIsNotTooMuch) {
   const Array scores = f32({1, 1, 2}, {0.9, 0.8});
   for (const double overlap : {0.5, 0.49}) {
     const Array out = result_of(2);
-    ASSERT_EQ(run(non_max_suppression_out, {boxes, scores, 2, overlap, nullptr, false, out}, kTemp), Error::kOk);
+    ASSERT_EQ(run(non_max_suppression_out, {boxes, scores, 2, overlap, nullptr, false, out}, kSuppressionTemp),
+              Error::kOk);
     EXPECT_EQ(out.sizes()[0], overlap == 0.5 ? 2 : 1);
   }
 }
 
 TEST(NonMaxSuppression, RefusesWhatDoesNotFit) {
   const Array out = result_of(2);
-  EXPECT_NE(run(non_max_suppression_out, {f32({1, 2, 3}), f32({1, 1, 2}), 2, 0.5, nullptr, false, out}, kTemp),
-            Error::kOk);
-  EXPECT_NE(run(non_max_suppression_out, {f32({1, 2, 4}), f32({1, 1, 3}), 2, 0.5, nullptr, false, out}, kTemp),
-            Error::kOk);
-  EXPECT_NE(run(non_max_suppression_out, {f32({1, 2, 4}), f32({1, 1, 2}), -1, 0.5, nullptr, false, out}, kTemp),
-            Error::kOk);
+  EXPECT_NE(
+      run(non_max_suppression_out, {f32({1, 2, 3}), f32({1, 1, 2}), 2, 0.5, nullptr, false, out}, kSuppressionTemp),
+      Error::kOk);
+  EXPECT_NE(
+      run(non_max_suppression_out, {f32({1, 2, 4}), f32({1, 1, 3}), 2, 0.5, nullptr, false, out}, kSuppressionTemp),
+      Error::kOk);
+  EXPECT_NE(
+      run(non_max_suppression_out, {f32({1, 2, 4}), f32({1, 1, 2}), -1, 0.5, nullptr, false, out}, kSuppressionTemp),
+      Error::kOk);
   EXPECT_EQ(run(non_max_suppression_out,
                 {f32({1, 2, 4}, std::vector<double>(8, 0)), f32({1, 1, 2}, {1, 1}), 2, 0.5, nullptr, false, out}),
             Error::kMemoryAllocationFailed);

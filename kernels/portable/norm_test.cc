@@ -4,35 +4,18 @@
 #include <cmath>
 #include <random>
 
-#include "kernels/portable/kernel_testing.h"
+#include "kernels/portable/layout_testing.h"
 
 namespace berth::portable {
 namespace {
 
-using testing::Arg;
-using testing::Array;
-using testing::f32;
-using testing::i64;
-using testing::Kernel;
-using testing::run;
-using testing::run_with;
-using Values = std::vector<double>;
-using Shape = std::vector<int32_t>;
+using namespace berth::testing;
 
-const double kNaN = std::nan("");
-const double kInfinity = HUGE_VAL;
-
-Values random_values(size_t count, uint32_t seed) {
+Values random_up_to_five(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   Values values(count);
   for (double& value : values) value = static_cast<double>(random() % 2001) / 200 - 5;
   return values;
-}
-
-size_t count_of(const Shape& sizes) {
-  size_t count = 1;
-  for (const int32_t size : sizes) count *= size;
-  return count;
 }
 
 // Softmax of row-major `values` along one dimension.
@@ -51,8 +34,8 @@ Values exact_softmax(const Values& values, const Shape& sizes, size_t dim, bool 
 }
 
 // Within `tolerance` of what is expected, or of `scale`, the magnitude of the terms that it is a difference of.
-void expect_near(const Array& actual, const Values& expected, double tolerance, double scale,
-                 const std::string& where) {
+void expect_close(const Array& actual, const Values& expected, double tolerance, double scale,
+                  const std::string& where) {
   const Values values = actual.values();
   ASSERT_EQ(values.size(), expected.size());
   EXPECT_TRUE(actual.intact()) << where;
@@ -71,15 +54,15 @@ TEST(Softmax, IsExactInEveryDimensionAndLayout) {
   for (const Shape& sizes : {Shape{2, 3, 4, 5}, {1, 21, 6, 90}, {3, 1, 1, 300}}) {
     for (const auto& order : orders) {
       for (const auto& kind : kinds) {
-        const Array x(kind.dtype, sizes, random_values(count_of(sizes), seed++), order);
+        const Array x(kind.dtype, sizes, random_up_to_five(count_of(sizes), seed++), order);
         const Array y(kind.dtype, sizes, {}, seed % 2 == 0 ? order : orders[0]);
         const Values in = x.values();
         for (int dim = 0; dim < 4; ++dim) {
           const std::string where = "seed " + std::to_string(seed) + " dim " + std::to_string(dim);
           ASSERT_EQ(run_with(softmax_out, {x, dim, false, y}, 1 + dim).error, Error::kOk);
-          expect_near(y, exact_softmax(in, sizes, dim, false), kind.tolerance, 1e-4, where);
+          expect_close(y, exact_softmax(in, sizes, dim, false), kind.tolerance, 1e-4, where);
           ASSERT_EQ(run_with(log_softmax_out, {x, dim - 4, false, y}, 1 + dim).error, Error::kOk);
-          expect_near(y, exact_softmax(in, sizes, dim, true), kind.tolerance, 1, where + " log");
+          expect_close(y, exact_softmax(in, sizes, dim, true), kind.tolerance, 1, where + " log");
         }
       }
     }
@@ -90,11 +73,11 @@ TEST(Softmax, IsExactInPlaceOnThreads) {
   const Shape sizes = {16, 12, 300};
   for (const bool log : {false, true}) {
     for (int dim = 0; dim < 3; ++dim) {
-      const Values in = random_values(count_of(sizes), 7);
+      const Values in = random_up_to_five(count_of(sizes), 7);
       const Array x(DType::kF32, sizes, in);
       const Values rounded = x.values();
       ASSERT_EQ(run_with(log ? Kernel(log_softmax_out) : softmax_out, {x, dim, false, x}, 4).error, Error::kOk);
-      expect_near(x, exact_softmax(rounded, sizes, dim, log), 2e-6, log ? 1 : 1e-4, "dim " + std::to_string(dim));
+      expect_close(x, exact_softmax(rounded, sizes, dim, log), 2e-6, log ? 1 : 1e-4, "dim " + std::to_string(dim));
     }
   }
 }
@@ -159,9 +142,9 @@ TEST(LayerNorm, IsExactForEveryLayoutTypeAndOptionalArgument) {
     const double tolerance = dtype == DType::kF32 ? 1e-5 : dtype == DType::kF64 ? 1e-12 : 5e-3;
     for (const auto& order : std::vector<std::vector<uint8_t>>{{0, 1, 2}, {2, 0, 1}}) {
       for (int options = 0; options < 4; ++options) {
-        const Array x(dtype, sizes, random_values(600, seed++), order);
-        const Array w(dtype, {50}, random_values(50, seed++));
-        const Array b(dtype, {50}, random_values(50, seed++));
+        const Array x(dtype, sizes, random_up_to_five(600, seed++), order);
+        const Array w(dtype, {50}, random_up_to_five(50, seed++));
+        const Array b(dtype, {50}, random_up_to_five(50, seed++));
         const Array y(dtype, sizes, {}, order);
         const Array mean(dtype, {3, 4, 1});
         const Array rstd(dtype, {3, 4, 1});
@@ -172,15 +155,15 @@ TEST(LayerNorm, IsExactForEveryLayoutTypeAndOptionalArgument) {
         Values means;
         const Affine affine = {(options & 1) != 0 ? w.values() : Values(), (options & 2) != 0 ? b.values() : Values()};
         const std::string where = "seed " + std::to_string(seed) + " " + to_string(dtype);
-        expect_near(y, exact_layer_norm(x.values(), 50, affine, 1e-5, &means), tolerance, 1, where);
-        expect_near(mean, means, tolerance, 1, where);
+        expect_close(y, exact_layer_norm(x.values(), 50, affine, 1e-5, &means), tolerance, 1, where);
+        expect_close(mean, means, tolerance, 1, where);
       }
     }
   }
 }
 
 TEST(LayerNorm, IsExactInPlaceAndOverSeveralDimensions) {
-  const Values in = random_values(240, 5);
+  const Values in = random_up_to_five(240, 5);
   const Array x = f32({2, 4, 30}, in);
   const Values rounded = x.values();
   const Array mean = f32({2, 1, 1});
@@ -188,7 +171,7 @@ TEST(LayerNorm, IsExactInPlaceAndOverSeveralDimensions) {
   const std::vector<int64_t> shape = {4, 30};
   ASSERT_EQ(run(native_layer_norm_out, {x, shape, nullptr, nullptr, 1e-5, x, mean, rstd}), Error::kOk);
   Values means;
-  expect_near(x, exact_layer_norm(rounded, 120, {}, 1e-5, &means), 1e-5, 1, "in place");
+  expect_close(x, exact_layer_norm(rounded, 120, {}, 1e-5, &means), 1e-5, 1, "in place");
 }
 
 TEST(LayerNorm, ChecksItsArguments) {
@@ -227,15 +210,15 @@ TEST(GroupNorm, IsExactForEveryLayoutAndType) {
     const double tolerance = dtype == DType::kF32 ? 2e-5 : dtype == DType::kF64 ? 1e-12 : 4e-2;
     for (const auto& order : std::vector<std::vector<uint8_t>>{{0, 1, 2, 3}, {0, 2, 3, 1}}) {
       for (const int groups : {1, 2, 6}) {
-        const Array x(dtype, sizes, random_values(420, seed++), order);
-        const Array w(dtype, {6}, random_values(6, seed++));
+        const Array x(dtype, sizes, random_up_to_five(420, seed++), order);
+        const Array w(dtype, {6}, random_up_to_five(6, seed++));
         const Array y(dtype, sizes, {}, order);
         const Array mean(dtype, {2, groups});
         const Array rstd(dtype, {2, groups});
         ASSERT_EQ(run_with(native_group_norm_out, {x, w, nullptr, 2, 6, 35, groups, 1e-5, y, mean, rstd}, 3).error,
                   Error::kOk);
-        expect_near(y, exact_group_norm(x.values(), sizes, static_cast<size_t>(groups), {w.values(), {}}, 1e-5),
-                    tolerance, 1, "seed " + std::to_string(seed));
+        expect_close(y, exact_group_norm(x.values(), sizes, static_cast<size_t>(groups), {w.values(), {}}, 1e-5),
+                     tolerance, 1, "seed " + std::to_string(seed));
       }
     }
   }
@@ -254,14 +237,14 @@ TEST(BatchNorm, IsExactForEveryLayoutTypeAndRank) {
         std::vector<uint8_t> order = {0};
         for (size_t d = last ? 2 : 1; d < sizes.size(); ++d) order.push_back(static_cast<uint8_t>(d));
         if (last) order.push_back(1);
-        const Array x(dtype, sizes, random_values(count_of(sizes), seed++), order);
+        const Array x(dtype, sizes, random_up_to_five(count_of(sizes), seed++), order);
         const Array y(dtype, sizes, {}, seed % 3 == 0 ? std::vector<uint8_t>() : order);
         const auto channels = sizes[1];
-        Values variances = random_values(channels, seed++);
+        Values variances = random_up_to_five(channels, seed++);
         for (double& v : variances) v = std::fabs(v) + 0.1;
-        const Array w(dtype, {channels}, random_values(channels, seed++));
-        const Array b(dtype, {channels}, random_values(channels, seed++));
-        const Array m(dtype, {channels}, random_values(channels, seed++));
+        const Array w(dtype, {channels}, random_up_to_five(channels, seed++));
+        const Array b(dtype, {channels}, random_up_to_five(channels, seed++));
+        const Array m(dtype, {channels}, random_up_to_five(channels, seed++));
         const Array v(dtype, {channels}, variances);
         ASSERT_EQ(run_with(native_batch_norm_legit_no_training_out,
                            {x, w, b, m, v, 0.1, 1e-5, y, Array(dtype, {0}), Array(dtype, {0})}, 2)

@@ -8,9 +8,9 @@ namespace {
 using namespace berth::testing;
 
 // What PyTorch 2.15 gives: a window of 3 by 2, strides 2 and 1, padding 1 and 0, dilation 1 and 2.
-const Values kInput = {-3.25, -4, 4.5,   0.625, 0.375, -4.875, -0.125, -4.875, -3.375, 1.875,
-                       2.25,  0,  -3.25, 2.875, -2.75, 0.5,    -4.75,  -4.625, -3.25,  -2.75};
-const Values kPlaces = {2, 3, 2, 10, 13, 9};
+const Values kPooled = {-3.25, -4, 4.5,   0.625, 0.375, -4.875, -0.125, -4.875, -3.375, 1.875,
+                        2.25,  0,  -3.25, 2.875, -2.75, 0.5,    -4.75,  -4.625, -3.25,  -2.75};
+const Values kMaxima = {2, 3, 2, 10, 13, 9};
 const Values kGradient = {-2.125, 0.625, -1.25, 0, 1.875, -1.625};
 const Values kWant = {0, 0, -3.375, 0.625, 0, 0, 0, 0, 0, -1.625, 0, 0, 0, 1.875, 0, 0, 0, 0, 0, 0};
 
@@ -21,9 +21,9 @@ Outcome backward(const Array& gradient, const Array& input, const Array& places,
 
 TEST(MaxPoolBackward, MatchesPyTorchInEveryLayout) {
   for (const Order& order : orders(4)) {
-    const Array input(DType::kF32, {1, 1, 4, 5}, kInput, order);
+    const Array input(DType::kF32, {1, 1, 4, 5}, kPooled, order);
     const Array gradient(DType::kF32, {1, 1, 2, 3}, kGradient, order);
-    const Array places(DType::kI64, {1, 1, 2, 3}, kPlaces, order);
+    const Array places(DType::kI64, {1, 1, 2, 3}, kMaxima, order);
     const Array out(DType::kF32, {1, 1, 4, 5}, {}, order);
     const Outcome outcome = backward(gradient, input, places, out);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
@@ -33,18 +33,18 @@ TEST(MaxPoolBackward, MatchesPyTorchInEveryLayout) {
 
 TEST(MaxPoolBackward, AcceptsPlanesWithoutABatchAndHalves) {
   const Array out(DType::kF16, {1, 4, 5});
-  ASSERT_EQ(backward(Array(DType::kF16, {1, 2, 3}, kGradient), Array(DType::kF16, {1, 4, 5}, kInput),
-                     i64({1, 2, 3}, kPlaces), out)
+  ASSERT_EQ(backward(Array(DType::kF16, {1, 2, 3}, kGradient), Array(DType::kF16, {1, 4, 5}, kPooled),
+                     i64({1, 2, 3}, kMaxima), out)
                 .error,
             Error::kOk);
   expect_near(out, kWant);
 }
 
 TEST(MaxPoolBackward, DoesNotWriteOutsideForBadIndices) {
-  const Array input = f32({1, 1, 4, 5}, kInput);
+  const Array input = f32({1, 1, 4, 5}, kPooled);
   const Array gradient = f32({1, 1, 2, 3}, kGradient);
   for (const double place : {-1.0, 20.0, 1e15}) {
-    Values places = kPlaces;
+    Values places = kMaxima;
     places[4] = place;
     const Array out = f32({1, 1, 4, 5});
     EXPECT_EQ(backward(gradient, input, i64({1, 1, 2, 3}, places), out).error, Error::kInvalidArgument);
@@ -54,7 +54,7 @@ TEST(MaxPoolBackward, DoesNotWriteOutsideForBadIndices) {
 
 TEST(MaxPoolBackward, RefusesWhatDoesNotFit) {
   const Array input = f32({1, 1, 4, 5});
-  const Array places = i64({1, 1, 2, 3}, kPlaces);
+  const Array places = i64({1, 1, 2, 3}, kMaxima);
   EXPECT_EQ(backward(f32({1, 1, 2, 4}), input, places, input).error, Error::kInvalidArgument);
   EXPECT_EQ(backward(f32({1, 1, 2, 3}), input, i64({1, 1, 3, 2}), input).error, Error::kInvalidArgument);
   EXPECT_EQ(backward(f32({1, 1, 2, 3}), input, i32({1, 1, 2, 3}), input).error, Error::kInvalidArgument);

@@ -13,9 +13,7 @@ namespace {
 using namespace berth::testing;
 using List = std::vector<int64_t>;
 
-constexpr size_t kTemp = 1 << 20;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kNaN = std::nan("");
+constexpr size_t kPoolTemp = 1 << 20;
 
 // 0, 1, 2, -3, 4, 5, -6, … over a plane of 5 x 7: the figures below are PyTorch's for it.
 std::vector<double> plane() {
@@ -24,13 +22,13 @@ std::vector<double> plane() {
   return values;
 }
 
-void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+void expect_pooled(const std::vector<double>& found, const std::vector<double>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
 }
 
 template <auto kernel>
-size_t temp_bytes(std::vector<Arg> args, int threads) {
+size_t pool_temp_bytes(std::vector<Arg> args, int threads) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
   return kTempBytes<kernel>(Span<EValue* const>(values.data(), values.size()), threads);
@@ -40,14 +38,14 @@ TEST(MaxPool, EqualsPyTorch) {
   const Array x = f32({1, 1, 5, 7}, plane());
   const Array y = f32({1, 1, 3, 4});
   const Array places = i64({1, 1, 3, 4});
-  ASSERT_EQ(run(max_pool2d_with_indices_out, {x, List{3, 3}, List{2}, List{1}, List{1}, false, y, places}, kTemp),
+  ASSERT_EQ(run(max_pool2d_with_indices_out, {x, List{3, 3}, List{2}, List{1}, List{1}, false, y, places}, kPoolTemp),
             Error::kOk);
   EXPECT_EQ(y.values(), (std::vector<double>{8, 10, 11, 13, 22, 23, 26, 26, 29, 31, 32, 34}));
   EXPECT_EQ(places.values(), y.values());
   const Array z = f32({1, 1, 3, 3});
   const Array where = i64({1, 1, 3, 3});
   ASSERT_EQ(
-      run(max_pool2d_with_indices_out, {x, List{3, 2}, List{2, 3}, List{1, 1}, List{1, 2}, true, z, where}, kTemp),
+      run(max_pool2d_with_indices_out, {x, List{3, 2}, List{2, 3}, List{1, 1}, List{1, 2}, true, z, where}, kPoolTemp),
       Error::kOk);
   EXPECT_EQ(z.values(), (std::vector<double>{8, 11, 5, 22, 25, 26, 29, 32, 26}));
   EXPECT_EQ(where.values(), z.values());
@@ -58,7 +56,7 @@ TEST(MaxPool, IndicesWithoutMemoryAreSkipped) {
   const Array y = f32({1, 1, 3, 4});
   Array places = i64({1, 1, 3, 4});
   places.tensor().set_data(nullptr);
-  ASSERT_EQ(run(max_pool2d_with_indices_out, {x, List{3, 3}, List{2}, List{1}, List{1}, false, y, places}, kTemp),
+  ASSERT_EQ(run(max_pool2d_with_indices_out, {x, List{3, 3}, List{2}, List{1}, List{1}, false, y, places}, kPoolTemp),
             Error::kOk);
   EXPECT_EQ(y.values(), (std::vector<double>{8, 10, 11, 13, 22, 23, 26, 26, 29, 31, 32, 34}));
   EXPECT_TRUE(y.intact());
@@ -70,9 +68,9 @@ TEST(MaxPool, NanIsTheLargestAndPaddingTheSmallest) {
     const Array y = f32({1, 1, 6});
     Array places = i64({1, 1, 6});
     if (!with_indices) places.tensor().set_data(nullptr);
-    ASSERT_EQ(
-        run(max_pool2d_with_indices_out, {x, List{1, 2}, List{1, 1}, List{0, 1}, List{1, 1}, false, y, places}, kTemp),
-        Error::kOk);
+    ASSERT_EQ(run(max_pool2d_with_indices_out, {x, List{1, 2}, List{1, 1}, List{0, 1}, List{1, 1}, false, y, places},
+                  kPoolTemp),
+              Error::kOk);
     const std::vector<double> values = y.values();
     EXPECT_EQ(values[0], -5);
     EXPECT_TRUE(std::isnan(values[1]));
@@ -89,27 +87,29 @@ TEST(MaxPool, NanIsTheLargestAndPaddingTheSmallest) {
 TEST(AveragePool, EqualsPyTorch) {
   const Array x = f32({1, 5, 7}, plane());
   const Array y = f32({1, 3, 4});
-  ASSERT_EQ(run(avg_pool2d_out, {x, List{3}, List{2}, List{1}, false, true, nullptr, y}, kTemp), Error::kOk);
-  expect_near(y.values(), {1.77777779, 1.0, 1.66666663, 0.0, 1.66666663, 5.33333349, 6.0, 4.33333349, 6.44444466,
-                           5.66666651, 6.33333349, 0.0});
-  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 3}, List{2, 2}, List{1, 1}, true, true, nullptr, y}, kTemp), Error::kOk);
-  expect_near(y.values(),
-              {0.166666672, 0.0, 1.0, -0.166666672, 2.33333325, 4.5, 4.5, 6.66666651, 9.66666698, 8.5, 9.5, 0.0});
-  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 3}, List{2, 2}, List{1, 1}, true, false, nullptr, y}, kTemp), Error::kOk);
-  expect_near(y.values(), {0.5, 0.0, 2.0, -0.5, 3.5, 4.5, 4.5, 10.0, 14.5, 8.5, 9.5, 0.0});
-  ASSERT_EQ(run(avg_pool2d_out, {x, List{3}, List{2}, List{1}, false, true, 4, y}, kTemp), Error::kOk);
-  expect_near(y.values(), {4.0, 2.25, 3.75, 0.0, 3.75, 12.0, 13.5, 9.75, 14.5, 12.75, 14.25, 0.0});
+  ASSERT_EQ(run(avg_pool2d_out, {x, List{3}, List{2}, List{1}, false, true, nullptr, y}, kPoolTemp), Error::kOk);
+  expect_pooled(y.values(), {1.77777779, 1.0, 1.66666663, 0.0, 1.66666663, 5.33333349, 6.0, 4.33333349, 6.44444466,
+                             5.66666651, 6.33333349, 0.0});
+  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 3}, List{2, 2}, List{1, 1}, true, true, nullptr, y}, kPoolTemp),
+            Error::kOk);
+  expect_pooled(y.values(),
+                {0.166666672, 0.0, 1.0, -0.166666672, 2.33333325, 4.5, 4.5, 6.66666651, 9.66666698, 8.5, 9.5, 0.0});
+  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 3}, List{2, 2}, List{1, 1}, true, false, nullptr, y}, kPoolTemp),
+            Error::kOk);
+  expect_pooled(y.values(), {0.5, 0.0, 2.0, -0.5, 3.5, 4.5, 4.5, 10.0, 14.5, 8.5, 9.5, 0.0});
+  ASSERT_EQ(run(avg_pool2d_out, {x, List{3}, List{2}, List{1}, false, true, 4, y}, kPoolTemp), Error::kOk);
+  expect_pooled(y.values(), {4.0, 2.25, 3.75, 0.0, 3.75, 12.0, 13.5, 9.75, 14.5, 12.75, 14.25, 0.0});
   // Integers are divided as integers.
   const Array whole = i64({1, 5, 7}, plane());
   const Array z = i64({1, 3, 4});
-  ASSERT_EQ(run(avg_pool2d_out, {whole, List{3}, List{2}, List{1}, false, true, nullptr, z}, kTemp), Error::kOk);
+  ASSERT_EQ(run(avg_pool2d_out, {whole, List{3}, List{2}, List{1}, false, true, nullptr, z}, kPoolTemp), Error::kOk);
   EXPECT_EQ(z.values(), (std::vector<double>{1, 1, 1, 0, 1, 5, 6, 4, 6, 5, 6, 0}));
 }
 
 TEST(AveragePool, EmptyStrideIsTheKernel) {
   const Array x = f32({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const Array y = f32({1, 1, 2});
-  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 2}, List{}, List{0}, false, true, nullptr, y}, kTemp), Error::kOk);
+  ASSERT_EQ(run(avg_pool2d_out, {x, List{2, 2}, List{}, List{0}, false, true, nullptr, y}, kPoolTemp), Error::kOk);
   EXPECT_EQ(y.values(), (std::vector<double>{3.5, 5.5}));
 }
 
@@ -134,7 +134,7 @@ struct PoolCase {
   int64_t out_height, out_width;  // by hand
 };
 
-const std::vector<PoolCase>& cases() {
+const std::vector<PoolCase>& pool_cases() {
   static const std::vector<PoolCase> kCases = {
       {1, 1, {1, 1}, {1, 1}, {0, 0}, {1, 1}, false, 1, 1},    {6, 7, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false, 3, 3},
       {6, 7, {2, 2}, {2, 2}, {0, 0}, {1, 1}, true, 3, 4},     {112, 112, {3, 3}, {2, 2}, {1, 1}, {1, 1}, false, 56, 56},
@@ -174,7 +174,7 @@ std::vector<double> reference(const PoolCase& c, const std::vector<double>& x, s
 
 TEST(Pool, MatchesItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
   std::mt19937 random(1);
-  for (const PoolCase& c : cases()) {
+  for (const PoolCase& c : pool_cases()) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kI32, DType::kF16}) {
       for (const bool channels_last : {false, true}) {
         for (const int threads : {1, 3}) {
@@ -192,7 +192,7 @@ TEST(Pool, MatchesItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
             if (!with_indices) places.tensor().set_data(nullptr);
             const std::vector<Arg> args = {x, c.kernel, c.stride, c.padding, c.dilation, c.ceil_mode, y, places};
             ASSERT_EQ(run_with(max_pool2d_with_indices_out, args, threads,
-                               temp_bytes<&max_pool2d_with_indices_out>(args, threads))
+                               pool_temp_bytes<&max_pool2d_with_indices_out>(args, threads))
                           .error,
                       Error::kOk);
             ASSERT_EQ(y.values(), expected);
@@ -207,7 +207,7 @@ TEST(Pool, MatchesItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
           }
           if (!is_floating(dtype) || c.dilation != List{1, 1}) continue;
           const std::vector<Arg> args = {x, c.kernel, c.stride, c.padding, c.ceil_mode, false, nullptr, y};
-          ASSERT_EQ(run_with(avg_pool2d_out, args, threads, temp_bytes<&avg_pool2d_out>(args, threads)).error,
+          ASSERT_EQ(run_with(avg_pool2d_out, args, threads, pool_temp_bytes<&avg_pool2d_out>(args, threads)).error,
                     Error::kOk);
           const std::vector<double> mean = reference(c, values, 6, true);
           const std::vector<double> found = y.values();
@@ -246,9 +246,9 @@ TEST(Pool, NoArgumentsCrashIt) {
     const Arg divisor = random() % 2 == 0 ? Arg(nullptr) : Arg(number(1));
     const std::vector<Arg> average = {x,         numbers(1),        numbers(1), numbers(0),
                                       ceil_mode, random() % 2 == 0, divisor,    mean};
-    const size_t most = temp_bytes<&max_pool2d_with_indices_out>(max, 2);
+    const size_t most = pool_temp_bytes<&max_pool2d_with_indices_out>(max, 2);
     if (run_with(max_pool2d_with_indices_out, max, 2, most).error == Error::kOk) ++done;
-    if (run_with(avg_pool2d_out, average, 2, temp_bytes<&avg_pool2d_out>(average, 2)).error == Error::kOk) ++done;
+    if (run_with(avg_pool2d_out, average, 2, pool_temp_bytes<&avg_pool2d_out>(average, 2)).error == Error::kOk) ++done;
     ASSERT_TRUE(y.intact() && mean.intact() && places.intact());
   }
   EXPECT_GT(done, 100);
@@ -260,10 +260,10 @@ TEST(Pool, RefusesImpossibleNumbers) {
   const Array y = f32({1, 3, 4});
   const Array places = i64({1, 3, 4});
   const auto max = [&](const List& kernel, const List& stride, const List& padding, const List& dilation) {
-    return run(max_pool2d_with_indices_out, {x, kernel, stride, padding, dilation, false, y, places}, kTemp);
+    return run(max_pool2d_with_indices_out, {x, kernel, stride, padding, dilation, false, y, places}, kPoolTemp);
   };
   const auto average = [&](const List& kernel, const List& stride, const List& padding, const Arg& divisor) {
-    return run(avg_pool2d_out, {x, kernel, stride, padding, false, true, divisor, y}, kTemp);
+    return run(avg_pool2d_out, {x, kernel, stride, padding, false, true, divisor, y}, kPoolTemp);
   };
   ASSERT_EQ(max({3, 3}, {2, 2}, {1, 1}, {1, 1}), Error::kOk);
   ASSERT_EQ(average({3, 3}, {2, 2}, {1, 1}, 1), Error::kOk);
@@ -282,12 +282,12 @@ TEST(Pool, RefusesImpossibleNumbers) {
   EXPECT_NE(max({}, {2, 2}, {1, 1}, {1, 1}), Error::kOk);
   EXPECT_NE(max({INT32_MAX, INT32_MAX}, {1, 1}, {0, 0}, {INT32_MAX, INT32_MAX}), Error::kOk);
   EXPECT_NE(max({5, 5}, {2, 2}, {0, 0}, {2, 2}), Error::kOk);  // the window is larger than the plane
-  EXPECT_NE(run(avg_pool2d_out, {f32({5, 7}), List{1}, List{}, List{0}, false, true, nullptr, f32({5, 7})}, kTemp),
+  EXPECT_NE(run(avg_pool2d_out, {f32({5, 7}), List{1}, List{}, List{0}, false, true, nullptr, f32({5, 7})}, kPoolTemp),
             Error::kOk);
   EXPECT_NE(
-      run(avg_pool2d_out, {f32({1, 0, 7}), List{1}, List{}, List{0}, false, true, nullptr, f32({1, 0, 7})}, kTemp),
+      run(avg_pool2d_out, {f32({1, 0, 7}), List{1}, List{}, List{0}, false, true, nullptr, f32({1, 0, 7})}, kPoolTemp),
       Error::kOk);
-  EXPECT_NE(run(avg_pool2d_out, {x, List{1}, List{}, List{0}, false, true, nullptr, i64({1, 5, 7})}, kTemp),
+  EXPECT_NE(run(avg_pool2d_out, {x, List{1}, List{}, List{0}, false, true, nullptr, i64({1, 5, 7})}, kPoolTemp),
             Error::kOk);
   EXPECT_NE(run(adaptive_avg_pool2d_out, {x, List{-1, 2}, f32({1, 1, 2})}), Error::kOk);
   EXPECT_NE(run(adaptive_avg_pool2d_out, {x, List{INT64_MAX, 2}, f32({1, 1, 2})}), Error::kOk);

@@ -11,23 +11,10 @@
 namespace berth::portable {
 namespace {
 
-using testing::Arg;
-using testing::Array;
-using testing::boolean;
-using testing::f32;
-using testing::i32;
-using testing::i64;
-using testing::Kernel;
-using testing::run;
-using testing::run_with;
-using Values = std::vector<double>;
-using Shape = std::vector<int32_t>;
+using namespace berth::testing;
 using Dims = std::vector<int64_t>;
 
-const double kNaN = std::nan("");
-const double kInfinity = HUGE_VAL;
-
-Values random_values(size_t count, uint32_t seed) {
+Values random_up_to_ten(size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   Values values(count);
   for (double& value : values) value = static_cast<double>(random() % 2001) / 100 - 10;
@@ -59,19 +46,19 @@ std::vector<Values> groups_of(const Array& x, uint32_t mask) {
   return groups;
 }
 
-struct Case {
+struct ReduceCase {
   Shape sizes;
   std::vector<uint8_t> order;
   uint32_t mask;
 };
 
 // Every set of dimensions of tensors that are long and short, row-major and not.
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  const std::vector<Case> shapes = {
+std::vector<ReduceCase> all_cases() {
+  std::vector<ReduceCase> cases;
+  const std::vector<ReduceCase> shapes = {
       {{2, 3, 4, 5}, {}, 0}, {{2, 3, 4, 5}, {0, 2, 3, 1}, 0}, {{1, 70, 9, 6}, {0, 2, 3, 1}, 0}, {{3, 600}, {}, 0},
       {{300, 7}, {}, 0},     {{7, 300}, {1, 0}, 0},           {{2, 150, 1, 3}, {3, 1, 0, 2}, 0}};
-  for (const Case& shape : shapes) {
+  for (const ReduceCase& shape : shapes) {
     for (uint32_t mask = 1; mask < uint32_t{1} << shape.sizes.size(); ++mask) {
       cases.push_back({shape.sizes, shape.order, mask});
     }
@@ -98,10 +85,10 @@ Shape reduced(const Shape& sizes, uint32_t mask, bool keepdim) {
 
 void expect_reductions(DType dtype, double tolerance) {
   uint32_t seed = 1;
-  for (const Case& c : all_cases()) {
+  for (const ReduceCase& c : all_cases()) {
     size_t count = 1;
     for (const int32_t size : c.sizes) count *= size;
-    const Array x(dtype, c.sizes, random_values(count, seed), c.order);
+    const Array x(dtype, c.sizes, random_up_to_ten(count, seed), c.order);
     const bool keepdim = seed % 2 == 0;
     const Array out(dtype, reduced(c.sizes, c.mask, keepdim));
     const int threads = 1 + static_cast<int>(seed % 3);
@@ -143,13 +130,13 @@ TEST(Reduce, EveryDimensionAndLayoutOfF16) { expect_reductions(DType::kF16, 1e-3
 
 TEST(Reduce, IndicesOfTheFirstExtreme) {
   uint32_t seed = 1;
-  for (const Case& c : all_cases()) {
+  for (const ReduceCase& c : all_cases()) {
     const Dims dims = dims_of(c.mask);
     if (dims.size() != 1) continue;
     for (const DType dtype : {DType::kF32, DType::kI32, DType::kF64}) {
       size_t count = 1;
       for (const int32_t size : c.sizes) count *= size;
-      Values values = random_values(count, seed++);
+      Values values = random_up_to_ten(count, seed++);
       for (double& value : values) value = std::floor(value);  // so that there are ties
       const Array x(dtype, c.sizes, values, c.order);
       const Array largest(dtype, reduced(c.sizes, c.mask, false));

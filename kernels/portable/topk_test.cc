@@ -10,8 +10,6 @@ namespace {
 
 using namespace berth::testing;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Topk, FindsTheBestInOrder) {
   std::mt19937 random(11);
   for (const int32_t n : {1, 2, 7, 64, 300}) {

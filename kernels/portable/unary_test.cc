@@ -8,19 +8,7 @@
 namespace berth::portable {
 namespace {
 
-using testing::Arg;
-using testing::Array;
-using testing::boolean;
-using testing::f32;
-using testing::i32;
-using testing::i64;
-using testing::Kernel;
-using testing::run;
-using testing::run_with;
-using Values = std::vector<double>;
-
-const double kNaN = std::nan("");
-const double kInfinity = HUGE_VAL;
+using namespace berth::testing;
 
 Values call(Kernel kernel, const Values& in, DType dtype = DType::kF32) {
   const Array x(dtype, {static_cast<int32_t>(in.size())}, in);

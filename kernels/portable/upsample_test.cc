@@ -13,7 +13,7 @@ using namespace berth::testing;
 using List = std::vector<int64_t>;
 using Reals = std::vector<double>;
 
-constexpr size_t kTemp = 1 << 16;
+constexpr size_t kUpsampleTemp = 1 << 16;
 
 Array image(DType dtype = DType::kF32, std::vector<uint8_t> order = {}) {
   return Array(dtype, {1, 1, 2, 3}, {1, 4, -2, 0.5, 3, 8}, std::move(order));
@@ -24,7 +24,7 @@ void expect_bilinear(const Arg& size, bool align_corners, const Arg& factors, in
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
     for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{}, std::vector<uint8_t>{0, 2, 3, 1}}) {
       const Array y(dtype, {1, 1, height, width}, {}, order);
-      ASSERT_EQ(run(upsample_bilinear2d_vec_out, {image(dtype, order), size, align_corners, factors, y}, kTemp),
+      ASSERT_EQ(run(upsample_bilinear2d_vec_out, {image(dtype, order), size, align_corners, factors, y}, kUpsampleTemp),
                 Error::kOk);
       const Reals found = y.values();
       ASSERT_EQ(found.size(), expected.size());
@@ -55,7 +55,7 @@ TEST(UpsampleNearest, EqualsPyTorch) {
     for (const DType dtype : {DType::kF32, DType::kF64, DType::kF16}) {
       for (const std::vector<uint8_t>& order : {std::vector<uint8_t>{}, std::vector<uint8_t>{0, 2, 3, 1}}) {
         const Array y(dtype, {1, 1, height, width}, {}, order);
-        ASSERT_EQ(run(upsample_nearest2d_vec_out, {image(dtype, order), size, factors, y}, kTemp), Error::kOk);
+        ASSERT_EQ(run(upsample_nearest2d_vec_out, {image(dtype, order), size, factors, y}, kUpsampleTemp), Error::kOk);
         EXPECT_EQ(y.values(), expected);
         EXPECT_TRUE(y.intact());
       }
@@ -72,9 +72,10 @@ TEST(Upsample, ChannelsAndThreadsDoNotMix) {
   const Array x = f32({2, 2, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   for (const int threads : {1, 3}) {
     const Array y = f32({2, 2, 1, 4});
-    ASSERT_EQ(run_with(upsample_nearest2d_vec_out, {x, List{1, 4}, nullptr, y}, threads, kTemp).error, Error::kOk);
+    ASSERT_EQ(run_with(upsample_nearest2d_vec_out, {x, List{1, 4}, nullptr, y}, threads, kUpsampleTemp).error,
+              Error::kOk);
     EXPECT_EQ(y.values(), (Reals{1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8}));
-    ASSERT_EQ(run_with(upsample_bilinear2d_vec_out, {x, List{1, 4}, true, nullptr, y}, threads, kTemp).error,
+    ASSERT_EQ(run_with(upsample_bilinear2d_vec_out, {x, List{1, 4}, true, nullptr, y}, threads, kUpsampleTemp).error,
               Error::kOk);
     EXPECT_NEAR(y.values()[1], 4.0 / 3, 1e-6);
     EXPECT_NEAR(y.values()[15], 8, 1e-6);
@@ -85,7 +86,7 @@ TEST(Upsample, ChannelsAndThreadsDoNotMix) {
 TEST(Upsample, RefusesImpossibleNumbers) {
   const Array y = f32({1, 1, 4, 6});
   const auto nearest = [&](const Arg& size, const Arg& factors) {
-    return run(upsample_nearest2d_vec_out, {image(), size, factors, y}, kTemp);
+    return run(upsample_nearest2d_vec_out, {image(), size, factors, y}, kUpsampleTemp);
   };
   ASSERT_EQ(nearest(List{4, 6}, nullptr), Error::kOk);
   EXPECT_NE(nearest(nullptr, nullptr), Error::kOk);
@@ -97,10 +98,11 @@ TEST(Upsample, RefusesImpossibleNumbers) {
   }
   for (const double bad : {0.0, -2.0, 1e300, std::nan(""), double{INFINITY}, 1e-9, 3.0}) {
     EXPECT_NE(nearest(nullptr, Reals{2, bad}), Error::kOk);
-    EXPECT_NE(run(upsample_bilinear2d_vec_out, {image(), nullptr, false, Reals{bad, 2}, y}, kTemp), Error::kOk);
+    EXPECT_NE(run(upsample_bilinear2d_vec_out, {image(), nullptr, false, Reals{bad, 2}, y}, kUpsampleTemp), Error::kOk);
   }
   EXPECT_EQ(run(upsample_nearest2d_vec_out, {image(), List{4, 6}, nullptr, y}, 0), Error::kMemoryAllocationFailed);
-  EXPECT_NE(run(upsample_nearest2d_vec_out, {f32({2, 3}), List{4, 6}, nullptr, f32({4, 6})}, kTemp), Error::kOk);
+  EXPECT_NE(run(upsample_nearest2d_vec_out, {f32({2, 3}), List{4, 6}, nullptr, f32({4, 6})}, kUpsampleTemp),
+            Error::kOk);
 }
 
 }  // namespace

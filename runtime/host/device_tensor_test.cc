@@ -9,10 +9,10 @@
 namespace berth {
 namespace {
 
+using testing::kCuda0;
 using testing::RecordingAllocator;
 using Kind = RecordingAllocator::Kind;
 
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
 constexpr Device kCuda1 = Device(DeviceType::kCuda, 1);
 constexpr Device kSim0 = Device(DeviceType::kSim, 0);
 

@@ -17,15 +17,14 @@ using format::MethodDesc;
 using format::ProgramDesc;
 using format::TensorDesc;
 using testing::delegated_add;
+using testing::kA;
+using testing::kB;
+using testing::kCuda0;
+using testing::kTwoByTwo;
 using testing::on_device;
 using testing::OnDevices;
 using testing::RecordingAllocator;
 using Kind = RecordingAllocator::Kind;
-
-constexpr Device kCuda0 = Device(DeviceType::kCuda, 0);
-constexpr int32_t kSizes[] = {2, 2};
-constexpr float kA[] = {1, 2, 3, 4};
-constexpr float kB[] = {10, 20, 30, 40};
 
 Result<HostMethod> load(const OnDevices& on, const HostArenas* arenas = nullptr, const char* name = "forward") {
   HostOptions options;
@@ -44,8 +43,8 @@ TEST(HostArenas, ADeviceArenaIsTakenOnceAndFreedOnce) {
     ASSERT_EQ(taken.size(), 1u);
     EXPECT_EQ(taken[0].bytes, 48u);
     EXPECT_EQ(taken[0].index, 0);
-    ASSERT_EQ(method->method().set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-    ASSERT_EQ(method->method().set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+    ASSERT_EQ(method->method().set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+    ASSERT_EQ(method->method().set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
     ASSERT_EQ(method->method().execute(), Error::kOk);
     EXPECT_EQ(testing::floats(method->method().get_output(0)), (std::vector<float>{11, 22, 33, 44}));
     const HostMethod moved = std::move(*method);
@@ -141,8 +140,8 @@ bool attempt(OnDevices& on) {
   if (on.open() != Error::kOk) return false;
   Result<HostMethod> method = load(on);
   if (!method.ok()) return false;
-  EXPECT_EQ(method->method().set_input(0, kA, kSizes, DType::kF32), Error::kOk);
-  EXPECT_EQ(method->method().set_input(1, kB, kSizes, DType::kF32), Error::kOk);
+  EXPECT_EQ(method->method().set_input(0, kA, kTwoByTwo, DType::kF32), Error::kOk);
+  EXPECT_EQ(method->method().set_input(1, kB, kTwoByTwo, DType::kF32), Error::kOk);
   return method->method().execute() == Error::kOk;
 }
 

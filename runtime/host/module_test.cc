@@ -25,23 +25,23 @@ using testing::kernels;
 
 using Floats = std::vector<float>;
 
-class File {
+class ProgramFile {
  public:
-  explicit File(const ProgramDesc& program)
+  explicit ProgramFile(const ProgramDesc& program)
       : path_(std::string(::testing::TempDir()) + "berth_module_" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".pte") {
     const std::vector<uint8_t> bytes = bytes_of(program);
     std::ofstream out(path_, std::ios::binary);
     out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
-  ~File() { std::remove(path_.c_str()); }
+  ~ProgramFile() { std::remove(path_.c_str()); }
   const char* path() const { return path_.c_str(); }
 
  private:
   std::string path_;
 };
 
-Floats floats(const OwnedTensor& tensor) {
+Floats floats_of(const OwnedTensor& tensor) {
   const float* data = tensor.tensor().data<float>();
   return Floats(data, data + tensor.tensor().numel());
 }
@@ -50,7 +50,7 @@ constexpr int32_t kFour[] = {4};
 constexpr float kX[] = {0, 0, 4, 0};
 
 TEST(Module, RunsAProgramByItsPath) {
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   Result<Module> loaded = Module::load(file.path(), kernels());
   ASSERT_TRUE(loaded.ok());
   Module module = std::move(*loaded);
@@ -59,30 +59,30 @@ TEST(Module, RunsAProgramByItsPath) {
   ASSERT_TRUE(out.ok()) << module.last_report().message;
   EXPECT_TRUE(module.is_loaded("forward"));
   ASSERT_EQ(out->size(), 1u);
-  EXPECT_EQ(floats((*out)[0]), (Floats{0, 2, 1, 4}));
+  EXPECT_EQ(floats_of((*out)[0]), (Floats{0, 2, 1, 4}));
   const Module moved = std::move(module);
   EXPECT_STREQ(moved.program().method_name(0), "forward");
 }
 
 TEST(Module, OutputsKeepTheirElementsBeyondTheNextRunAndTheModule) {
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   std::vector<OwnedTensor> first;
   {
     Result<Module> module = Module::load(file.path(), kernels());
     first = std::move(module->forward({{kX, kFour}})).value();
     const float other[] = {9, 9, 9, 9};
-    EXPECT_EQ(floats(module->forward({{other, kFour}}).value()[0]), (Floats{8, 11, 6, 13}));
+    EXPECT_EQ(floats_of(module->forward({{other, kFour}}).value()[0]), (Floats{8, 11, 6, 13}));
   }
-  EXPECT_EQ(floats(first[0]), (Floats{0, 2, 1, 4}));
+  EXPECT_EQ(floats_of(first[0]), (Floats{0, 2, 1, 4}));
 }
 
 TEST(Module, AnOutputMayBeTheNextInput) {
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   Result<Module> module = Module::load(file.path(), kernels());
   std::vector<OwnedTensor> out = std::move(module->forward({{kX, kFour}})).value();
   const TensorInput again[] = {out[0]};
   ASSERT_EQ(module->run("forward", again, &out), Error::kOk);
-  EXPECT_EQ(floats(out[0]), (Floats{0, 4, 0, 8}));
+  EXPECT_EQ(floats_of(out[0]), (Floats{0, 4, 0, 8}));
 }
 
 using ModuleHeapTest = testing::NoHeap;
@@ -90,7 +90,7 @@ using ModuleHeapTest = testing::NoHeap;
 TEST_F(ModuleHeapTest, TheSecondRunTakesNothing) {
   ProgramDesc desc = add_relu();
   for (size_t value : {0, 3, 4}) std::get<TensorDesc>(desc.methods[0].values[value]).bounded = true;
-  const File file(desc);
+  const ProgramFile file(desc);
   Result<Module> module = Module::load(file.path(), kernels());
   std::vector<OwnedTensor> out;
   const TensorInput x[] = {{kX, kFour}};
@@ -122,7 +122,7 @@ ProgramDesc bounded_relu() {
 }
 
 TEST(Module, OutputsHaveTheSizesOfEachRun) {
-  const File file(bounded_relu());
+  const ProgramFile file(bounded_relu());
   Result<Module> module = Module::load(file.path(), kernels());
   const float x[] = {1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12};
   std::vector<OwnedTensor> out;
@@ -134,14 +134,14 @@ TEST(Module, OutputsHaveTheSizesOfEachRun) {
     EXPECT_EQ(out[0].tensor().size(0), rows);
     Floats expected(x, x + 3 * rows);
     for (float& value : expected) value = value > 0 ? value : 0;
-    EXPECT_EQ(floats(out[0]), expected);
+    EXPECT_EQ(floats_of(out[0]), expected);
     if (address == nullptr) address = out[0].tensor().raw();
     EXPECT_EQ(out[0].tensor().raw(), address) << "the memory is used again";
   }
 }
 
 TEST(Module, TensorsOfAnotherTypeOrRankAreReplaced) {
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   Result<Module> module = Module::load(file.path(), kernels());
   const int32_t row[] = {1, 4};
   std::vector<OwnedTensor> out;
@@ -151,13 +151,13 @@ TEST(Module, TensorsOfAnotherTypeOrRankAreReplaced) {
   ASSERT_EQ(module->run("forward", x, &out), Error::kOk);
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].tensor().dtype(), DType::kF32);
-  EXPECT_EQ(floats(out[0]), (Floats{0, 2, 1, 4}));
+  EXPECT_EQ(floats_of(out[0]), (Floats{0, 2, 1, 4}));
 }
 
 TEST(Module, DimensionOrdersAreThoseOfTheCallerAndTheProgram) {
   ProgramDesc desc = bounded_relu();
   for (size_t value : {0, 1}) std::get<TensorDesc>(desc.methods[0].values[value]).dim_order = {1, 0};
-  const File file(desc);
+  const ProgramFile file(desc);
   Result<Module> module = Module::load(file.path(), kernels());
   const float x[] = {1, 2, 3, 4, 5, 6};
   const int32_t sizes[] = {2, 3};
@@ -168,12 +168,12 @@ TEST(Module, DimensionOrdersAreThoseOfTheCallerAndTheProgram) {
   // In the program the columns come first; the caller sees rows.
   const float* inside = (*method)->method().get_output(0).tensor().data<float>();
   EXPECT_EQ(Floats(inside, inside + 6), (Floats{1, 4, 2, 5, 3, 6}));
-  EXPECT_EQ(floats((*out)[0]), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(floats_of((*out)[0]), (Floats{1, 2, 3, 4, 5, 6}));
   EXPECT_TRUE((*out)[0].tensor().is_contiguous());
   const uint8_t columns[] = {1, 0};
   OwnedTensor same = OwnedTensor::make(DType::kF32, sizes, Device(), columns).value();
   std::memcpy(same.tensor().raw(), inside, sizeof x);
-  EXPECT_EQ(floats(module->forward({same}).value()[0]), (Floats{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(floats_of(module->forward({same}).value()[0]), (Floats{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(Module, WhatIsWrongIsSaidWithItsPlace) {
@@ -183,7 +183,7 @@ TEST(Module, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(Module::load("/nonexistent/model.pte", kernels(), options).error(), Error::kNotFound);
   EXPECT_NE(std::string(report.place).find("/nonexistent/model.pte"), std::string::npos);
 
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   Result<Module> module = Module::load(file.path(), kernels());
   const auto said = [&] { return std::string(module->last_report().place) + ": " + module->last_report().message; };
   EXPECT_EQ(module->execute("backward", {}).error(), Error::kInvalidArgument);
@@ -206,7 +206,7 @@ TEST(Module, WhatIsWrongIsSaidWithItsPlace) {
 }
 
 TEST(Module, AFileThatIsDamagedIsAnError) {
-  const File file(add_relu());
+  const ProgramFile file(add_relu());
   std::vector<uint8_t> bytes = bytes_of(add_relu());
   for (size_t size = 0; size < bytes.size(); size += 7) {
     std::ofstream(file.path(), std::ios::binary)
@@ -220,7 +220,7 @@ TEST(Module, NumbersAreTensorsWithoutDimensions) {
   MethodDesc& method = desc.methods[0];
   method.values.insert(method.values.end(), {int64_t{7}, 0.5, true, std::string("text")});
   method.outputs = {5, 6, 7, 4};
-  const File file(desc);
+  const ProgramFile file(desc);
   Result<Module> module = Module::load(file.path(), kernels());
   const auto out = module->forward({{kX, kFour}});
   ASSERT_TRUE(out.ok()) << module->last_report().message;
@@ -231,7 +231,7 @@ TEST(Module, NumbersAreTensorsWithoutDimensions) {
   EXPECT_EQ(*(*out)[2].tensor().data<bool>(), true);
 
   method.outputs = {4, 8};
-  const File with_text(desc);
+  const ProgramFile with_text(desc);
   Result<Module> other = Module::load(with_text.path(), kernels());
   EXPECT_EQ(other->forward({{kX, kFour}}).error(), Error::kNotSupported);
   EXPECT_STREQ(other->last_report().place, "methods[forward].outputs[1]");
@@ -240,13 +240,13 @@ TEST(Module, NumbersAreTensorsWithoutDimensions) {
 TEST(Module, NumbersAmongTheInputsAreNotAskedFor) {
   ProgramDesc desc = add_relu();
   desc.methods[0].inputs = {2, 0};
-  const File file(desc);
+  const ProgramFile file(desc);
   Result<Module> module = Module::load(file.path(), kernels());
-  EXPECT_EQ(floats(module->forward({{kX, kFour}}).value()[0]), (Floats{0, 2, 1, 4}));
+  EXPECT_EQ(floats_of(module->forward({{kX, kFour}}).value()[0]), (Floats{0, 2, 1, 4}));
 }
 
 TEST(Module, TensorsAreCopiedToAndFromADevice) {
-  const File file(testing::device_io_add());
+  const ProgramFile file(testing::device_io_add());
   testing::OnDevices on(testing::device_io_add());
   ModuleOptions options;
   options.registry = &on.registry;
@@ -260,11 +260,11 @@ TEST(Module, TensorsAreCopiedToAndFromADevice) {
     for (int turn = 0; turn < 2; ++turn) {
       const auto out = module->forward({{a, sizes}, {b, sizes}});
       ASSERT_TRUE(out.ok()) << module->last_report().message;
-      EXPECT_EQ(floats((*out)[0]), (Floats{11, 22, 33, 44}));
+      EXPECT_EQ(floats_of((*out)[0]), (Floats{11, 22, 33, 44}));
       EXPECT_TRUE((*out)[0].tensor().device().is_cpu());
     }
     const auto there = tensor_from(a, DType::kF32, sizes, Device(DeviceType::kCuda, 0), on.registry);
-    EXPECT_EQ(floats(module->forward({*there, *there}).value()[0]), (Floats{2, 4, 6, 8}));
+    EXPECT_EQ(floats_of(module->forward({*there, *there}).value()[0]), (Floats{2, 4, 6, 8}));
     on.cuda.fail_copy = on.cuda.copies() + 1;
     EXPECT_EQ(module->forward({{a, sizes}, {b, sizes}}).error(), Error::kInternal);
     EXPECT_STREQ(module->last_report().place, "methods[forward].inputs[0]");
@@ -294,7 +294,7 @@ TEST(Module, ConstantsAreFoundInTheFileBesideTheProgram) {
   options.data_files = {};
   Result<Module> beside = Module::load((folder + ".pte").c_str(), kernels(), options);
   ASSERT_TRUE(beside.ok()) << report.place << report.message;
-  EXPECT_EQ(floats(beside->forward({{kX, sizes}}).value()[0]), floats((*expected)[0]));
+  EXPECT_EQ(floats_of(beside->forward({{kX, sizes}}).value()[0]), floats_of((*expected)[0]));
   options.data_files = {program};
   EXPECT_EQ(Module::load(program.c_str(), kernels(), options).error(), Error::kInvalidExternalData);
   std::remove((folder + ".pte").c_str());
@@ -328,7 +328,7 @@ ProgramDesc two_methods() {
 }
 
 TEST(Module, MethodsShareStateOnlyWithSharedArenas) {
-  const File file(two_methods());
+  const ProgramFile file(two_methods());
   const float x[] = {1, 2, 3, 4};
   for (const bool share : {false, true}) {
     ModuleOptions options;
@@ -342,7 +342,7 @@ TEST(Module, MethodsShareStateOnlyWithSharedArenas) {
     EXPECT_EQ(module->is_loaded("give"), share);
     const auto given = module->execute("give", {});
     ASSERT_TRUE(given.ok()) << module->last_report().message;
-    EXPECT_EQ(floats((*given)[0]), share ? (Floats{1, 2, 3, 4}) : (Floats{0, 0, 0, 0}));
+    EXPECT_EQ(floats_of((*given)[0]), share ? (Floats{1, 2, 3, 4}) : (Floats{0, 0, 0, 0}));
     EXPECT_EQ(module->unload_method("keep"), share ? Error::kInvalidState : Error::kOk);
     EXPECT_EQ(module->is_loaded("keep"), share);
   }

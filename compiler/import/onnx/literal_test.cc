@@ -182,7 +182,7 @@ TEST(Literal, SparseTensorsScatterTheirValues) {
 }
 
 /// A folder of its own below the system's temporary one, removed at the end.
-class LiteralTest : public testing::Test {
+class LiteralTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = (fs::temp_directory_path() / ("berth_onnx_" + std::string(6, 'X'))).string();

@@ -9,7 +9,7 @@ namespace {
 
 using Inner = proto::Graph;
 
-Inner* graph(TestNode node, const char* attribute) { return node.add(attribute, AttributeType::kGraph).mutable_g(); }
+Inner* graph_of(TestNode node, const char* attribute) { return node.add(attribute, AttributeType::kGraph).mutable_g(); }
 
 std::vector<eval::Item> run_with(const TestModel& model, const ImportOptions& options,
                                  const std::vector<eval::Item>& inputs) {
@@ -53,10 +53,10 @@ TestModel two_rates() {
   m.ints("three", {3, 2});
   m.ints("seven", {7, 1});
   TestNode node = m.node("If", {"fast"}, {"y"});
-  Inner* yes = graph(node, "then_branch");
+  Inner* yes = graph_of(node, "then_branch");
   TestModel::fill(yes->add_node(), "Reshape", {"x", "three"}, {"a"});
   yes->add_output()->set_name("a");
-  Inner* no = graph(node, "else_branch");
+  Inner* no = graph_of(node, "else_branch");
   TestModel::fill(no->add_node(), "Reshape", {"x", "seven"}, {"b"});
   no->add_output()->set_name("b");
   m.output("y");
@@ -88,10 +88,10 @@ TEST(RealFiles, ABranchThatIsNotSupportedIsAnError) {
   m.input("x", {2});
   m.input("c", {}, ElementType::kBool);
   TestNode node = m.node("If", {"c"}, {"y"});
-  Inner* yes = graph(node, "then_branch");
+  Inner* yes = graph_of(node, "then_branch");
   TestModel::fill(yes->add_node(), "Cast", {"x"}, {"a"}).set("to", 14);
   yes->add_output()->set_name("a");
-  Inner* no = graph(node, "else_branch");
+  Inner* no = graph_of(node, "else_branch");
   TestModel::fill(no->add_node(), "Relu", {"x"}, {"b"});
   no->add_output()->set_name("b");
   m.output("y");
@@ -175,7 +175,7 @@ TEST(RealFiles, ALoopIsFollowedWhoseConditionCounts) {
   m.scalar("turns", 300);
   m.node("Less", {"zero", "turns"}, {"begin"});
   TestNode node = m.node("Loop", {"", "begin", "zero", "x"}, {"i", "last", "all"});
-  Inner* body = graph(node, "body");
+  Inner* body = graph_of(node, "body");
   for (const char* name : {"turn", "go", "count", "v"}) body->add_input()->set_name(name);
   TestModel::fill(body->add_node(), "Add", {"count", "one"}, {"next"});
   TestModel::fill(body->add_node(), "Add", {"v", "v"}, {"twice"});
