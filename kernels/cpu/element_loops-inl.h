@@ -17,6 +17,7 @@
 #include "kernels/cpu/element_step.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/sines.h"
+#include "kernels/portable/trigonometry.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -87,7 +88,8 @@ void one(const Operands& o) {
     for (int64_t i = 0; i < n; ++i) out[i] = value;
     return;
   }
-  if constexpr (op == Op::kSin || op == Op::kCos) return math::sines < op == Op::kCos ? 1 : 0 > (a, n, out);
+  if constexpr (op == Op::kSin) return math::sines(a, n, out);
+  if constexpr (op == Op::kCos) return math::cosines(a, n, out);
   BERTH_SIMD
   for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], 0, 0);
 }

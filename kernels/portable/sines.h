@@ -1,30 +1,12 @@
-// Sines and cosines of many floats, for sources that are compiled with -fopenmp-simd.
+// Sines and cosines of many floats (trigonometry.h), in registers.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/portable/trigonometry.h"
-
 namespace berth::portable::math {
 
-/// sine<kQuarters>() of each of `n` numbers. `out` may be `in`.
-template <int kQuarters>
-BERTH_INLINE void sines(const float* in, int64_t n, float* out) {
-  constexpr int64_t kPart = 64;
-  for (int64_t begin = 0; begin < n; begin += kPart) {
-    const int64_t count = n - begin < kPart ? n - begin : kPart;
-    float angle[kPart];
-    int far = 0;
-    for (int64_t i = 0; i < count; ++i) angle[i] = in[begin + i];
-#pragma omp simd reduction(| : far)
-    for (int64_t i = 0; i < count; ++i) far |= __builtin_fabsf(angle[i]) <= kFarAngle ? 0 : 1;
-    BERTH_SIMD
-    for (int64_t i = 0; i < count; ++i) out[begin + i] = near_sine<kQuarters>(angle[i]);
-    if (far == 0) continue;
-    for (int64_t i = 0; i < count; ++i) {
-      if (!(__builtin_fabsf(angle[i]) <= kFarAngle)) out[begin + i] = sine<kQuarters>(angle[i]);
-    }
-  }
-}
+/// The sine, or cosine, of each of `n` numbers. `out` may be `in`.
+void sines(const float* in, int64_t n, float* out);
+void cosines(const float* in, int64_t n, float* out);
 
 }  // namespace berth::portable::math

@@ -50,9 +50,9 @@ BERTH_FLOATING_KERNEL(tan_out, Tan, std::tan(x))
 
 #undef BERTH_FLOATING_KERNEL
 
-template <int kQuarters>
-BERTH_MULTIVERSION void sines_f32(const Chunk& chunk) {
-  math::sines<kQuarters>(static_cast<const float*>(chunk.in[0]), chunk.n, static_cast<float*>(chunk.out));
+template <void run(const float* in, int64_t n, float* out)>
+void sines_f32(const Chunk& chunk) {
+  run(static_cast<const float*>(chunk.in[0]), chunk.n, static_cast<float*>(chunk.out));
 }
 
 template <typename T>
@@ -69,10 +69,11 @@ struct Cosine : NoScalars {
 }  // namespace
 
 Error sin_out(KernelContext& context, const arguments::sin_out& args) {
-  return run_unary_floating(context, args.self, args.out, {sines_f32<0>, unary_plain<Sine, double>, nullptr});
+  return run_unary_floating(context, args.self, args.out, {sines_f32<math::sines>, unary_plain<Sine, double>, nullptr});
 }
 Error cos_out(KernelContext& context, const arguments::cos_out& args) {
-  return run_unary_floating(context, args.self, args.out, {sines_f32<1>, unary_plain<Cosine, double>, nullptr});
+  return run_unary_floating(context, args.self, args.out,
+                            {sines_f32<math::cosines>, unary_plain<Cosine, double>, nullptr});
 }
 
 }  // namespace berth::portable
