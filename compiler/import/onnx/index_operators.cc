@@ -174,14 +174,21 @@ ValueId bound_of_data(NodeContext& n, size_t i, Dim size) {
   return n.op(OpId::where_self_out, {n.op(OpId::lt_Scalar_out, {bound, Dim(0)}), from_front, bound});
 }
 
-// A slice whose bounds only the data tell: what lies between them, of one axis.
+// Whether only the data tell the bounds, and they are of one axis, in steps of 1.
+bool is_one_axis_of_data(NodeContext& n) {
+  if (n.opset() < 10 || (n.known(1) && n.known(2)) || !n.ok()) return false;
+  const auto is_one = [&](size_t i, bool bound) {
+    if (!n.has_input(i)) return !bound;
+    return n.rank(n.input(i)) == 1 && n.dim(n.input(i), 0) == Dim(1);
+  };
+  if (!is_one(1, true) || !is_one(2, true) || !is_one(3, false) || !is_one(4, false)) return false;
+  return !n.has_input(4) || (n.known(4) && n.known_integers(4, "steps")[0] == 1);
+}
+
+// A slice whose bounds only the data tell: what lies between them.
 void slice_by_data(NodeContext& n) {
   const ValueId x = n.input(0);
   const std::vector<int64_t> named = n.has_input(3) ? n.known_integers(3, "axes") : std::vector<int64_t>{0};
-  const std::vector<int64_t> steps = n.has_input(4) ? n.known_integers(4, "steps") : std::vector<int64_t>{1};
-  if (n.ok() && (named.size() != 1 || steps != std::vector<int64_t>{1})) {
-    return n.unsupported("starts and ends that depend on the data are read for one axis, in steps of 1");
-  }
   const std::vector<int> axes = n.axes(named, n.rank(x));
   if (!n.ok()) return;
   const Dim size = n.dim(x, axes[0]);
@@ -193,7 +200,7 @@ void slice_by_data(NodeContext& n) {
 }
 
 void import_slice(NodeContext& n) {
-  if (n.opset() >= 10 && (!n.known(1) || !n.known(2)) && n.ok()) return slice_by_data(n);
+  if (is_one_axis_of_data(n)) return slice_by_data(n);
   ValueId x = n.input(0);
   const SliceBounds b = read_bounds(n);
   const std::vector<int> axes = n.axes(b.axes, n.rank(x));

@@ -45,6 +45,19 @@ TEST(OnnxValues, BoundsOfASliceMayBeData) {
   EXPECT_EQ(slice(4, 2), Floats{});
 }
 
+// Two bounds without axes are of two axes. The fear: they are taken for one of the first.
+TEST(OnnxValues, SeveralBoundsOfDataAreRefused) {
+  TestModel m;
+  m.input("x", {2, 5});
+  m.input("s", {2}, ElementType::kInt64);
+  m.input("e", {2}, ElementType::kInt64);
+  m.node("Slice", {"x", "s", "e"}, {"y"});
+  m.output("y");
+  const auto module = m.import();
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.error().code, Error::kNotSupported) << module.error().message;
+}
+
 // What PyTorch's exporters write for torchvision's nms. The fear: the largest number is taken for one of more than 64
 // bits.
 TEST(OnnxValues, AllBoxesMayBeAskedForByTheLargestNumber) {
