@@ -26,12 +26,11 @@ constexpr double kLeastFlops = 4e6;
 #ifdef BERTH_HIGHWAY
 constexpr int64_t kWideLanes = 8;
 bool have_wide_registers() { return tile_functions().lanes >= kWideLanes; }
+// Channels of a result from which on matrices of 16 columns take less time than registers of pixels.
+constexpr int64_t kFewColumns = 2;
 #else
 bool have_wide_registers() { return false; }
 #endif
-
-// Channels of a result for which matrices of 16 columns take longer than registers of pixels.
-constexpr int64_t kFewColumns = 2;
 
 template <typename Spec>
 bool prefer_tiles(const Spec& spec) {
