@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "base/half.h"
 #include "compiler/ir/delegate.h"
@@ -56,6 +57,12 @@ NodeTargets targets_of_nodes(const Module& module, const Method& method, const T
 
 bool takes_bytes(const targets::Target& target) {
   return target.fuses && (target.backend == "berth.cpu" || target.backend == "berth.sim");
+}
+
+Targets targets_of_bytes(const Targets& targets) {
+  Targets own;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
+  return own;
 }
 
 // What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.

@@ -26,6 +26,9 @@ NodeTargets targets_of_nodes(const ir::Module& module, const ir::Method& method,
 /// cuda are for f32, and plug-ins know no others.
 bool takes_bytes(const targets::Target& target);
 
+/// Those of `targets` that take bytes.
+Targets targets_of_bytes(const Targets& targets);
+
 /// A method while a pass rewrites it.
 class Context {
  public:

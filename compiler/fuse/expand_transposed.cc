@@ -158,9 +158,7 @@ class Expansion {
 
 Expected<passes::Changed> expand_transposed(ir::Module& module, const Targets& targets,
                                             const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] {
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
     return Visit([](Context& context, ir::Builder& build, NodeId id) { return Expansion(context, build).visit(id); });
   });
 }

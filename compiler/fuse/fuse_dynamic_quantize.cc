@@ -147,11 +147,7 @@ class DynamicFuser {
 
 Expected<passes::Changed> fuse_dynamic_quantize(ir::Module& module, const Targets& targets,
                                                 const passes::Options& options) {
-  Targets with_bytes;
-  for (const targets::Target& target : targets) {
-    if (takes_bytes(target)) with_bytes.push_back(target);
-  }
-  return rewrite_regions(module, with_bytes, options, [] {
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
     const auto fuser = std::make_shared<DynamicFuser>();
     return Visit([fuser](Context& context, ir::Builder& build, NodeId id) { return fuser->visit(context, build, id); });
   });

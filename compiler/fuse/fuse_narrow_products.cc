@@ -139,9 +139,7 @@ Expected<passes::Action> mixed(Context& context, ir::Builder& build, NodeId id) 
 
 Expected<passes::Changed> fuse_narrow_products(ir::Module& module, const Targets& targets,
                                                const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] {
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
     return Visit([](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
       switch (context.node(id).op->id) {
         case OpId::mm_out: return product(context, build, id, 0, 1);

@@ -480,9 +480,7 @@ class QuantizedProducts {
 }  // namespace
 
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] {
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
     auto products = std::make_shared<QuantizedProducts>();
     return Visit(
         [products](Context& context, ir::Builder& build, NodeId id) { return products->visit(context, build, id); });

@@ -60,9 +60,7 @@ Expected<passes::Action> move_mean(Context& context, ir::Builder& build, NodeId 
 }  // namespace
 
 Expected<passes::Changed> mean_of_bytes(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] { return Visit(move_mean); });
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] { return Visit(move_mean); });
 }
 
 }  // namespace berth::fuse

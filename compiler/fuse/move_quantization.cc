@@ -288,11 +288,7 @@ std::set<ValueId> outputs_of(const ir::Method& method) {
 
 Expected<passes::Changed> move_quantization(ir::Module& module, const Targets& targets,
                                             const passes::Options& options) {
-  Targets with_bytes;
-  for (const targets::Target& target : targets) {
-    if (takes_bytes(target)) with_bytes.push_back(target);
-  }
-  return rewrite_regions(module, with_bytes, options, [] {
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
     const auto outputs = std::make_shared<std::set<ValueId>>();
     return Visit([outputs](Context& context, ir::Builder& build, NodeId id) {
       if (outputs->empty()) *outputs = outputs_of(context.method());

@@ -154,9 +154,7 @@ Expected<passes::Action> split(Context& context, ir::Builder& build, NodeId id) 
 }  // namespace
 
 Expected<passes::Changed> split_heads(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] { return Visit(split); });
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] { return Visit(split); });
 }
 
 }  // namespace berth::fuse

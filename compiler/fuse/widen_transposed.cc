@@ -182,9 +182,7 @@ Expected<passes::Action> widen(Context& context, ir::Builder& build, NodeId id) 
 }  // namespace
 
 Expected<passes::Changed> widen_transposed(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  Targets own;
-  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), takes_bytes);
-  return rewrite_regions(module, own, options, [] { return Visit(widen); });
+  return rewrite_regions(module, targets_of_bytes(targets), options, [] { return Visit(widen); });
 }
 
 }  // namespace berth::fuse

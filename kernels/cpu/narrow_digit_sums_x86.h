@@ -1,5 +1,5 @@
-// What sums of digits stand for (narrow_linear_digits.h), for sources of AVX-512 VNNI: in one place, so that all have the
-// same bits.
+// Digits of numbers, and what sums of them stand for (narrow_linear_digits.h), for sources of AVX-512 VNNI: in one place, so
+// that all have the same bits.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_digits.h"
@@ -8,6 +8,41 @@
 #ifdef __x86_64__
 
 namespace berth::cpu {
+
+/// Sixteen elements at a time as digits, and the sums of each digit.
+class DigitSplitter {
+ public:
+  /// x * steps, rounded and then times 2^shift, is split.
+  BERTH_VNNI_INLINE DigitSplitter(float steps, int shift)
+      : factor_(_mm512_set1_ps(steps)), sum_(_mm512_setzero_si512()), shift_(shift) {}
+
+  /// Of each four of the first `count` elements the first digits, then the second ones, the third, and nothing; those
+  /// behind are 0.
+  BERTH_VNNI_INLINE __m512i split(const float* x, int64_t count) {
+    const auto mask = static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << count) - 1);
+    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x), factor_);
+    // Digits from 0 to 255 of the number that is half of all numbers greater.
+    const __m512i half = _mm512_set1_epi32(0x808080);
+    const __m512i greater = _mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtps_epi32(scaled), shift_), half);
+    const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80808080));
+    const __m512i by_digit =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, -1, -1, -1, -1));
+    const __m512i digits = _mm512_shuffle_epi8(_mm512_xor_si512(greater, sign), by_digit);
+    sum_ = _mm512_dpbusd_epi32(sum_, _mm512_set1_epi8(1), digits);
+    return digits;
+  }
+
+  BERTH_VNNI_INLINE void sums(int32_t* to) const {
+    alignas(64) int32_t lanes[16];
+    _mm512_store_si512(lanes, sum_);
+    for (int d = 0; d < NarrowDigits::kDigits; ++d) to[d] = lanes[d] + lanes[4 + d] + lanes[8 + d] + lanes[12 + d];
+  }
+
+ private:
+  __m512 factor_;
+  __m512i sum_;
+  int shift_;
+};
 
 /// Sums of a chunk's products for sixteen columns, without what their scales are: `digit` has the sums of each digit, from
 /// kFirst on, of weights that are as they should be; `zeros` are the columns' zero points.

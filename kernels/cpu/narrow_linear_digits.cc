@@ -13,10 +13,6 @@ namespace {
 
 constexpr int64_t kCacheBytes = 3 << 18;
 
-int64_t chunks_in(const NarrowLayout& layout) {
-  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), NarrowDigits::kChunk));
-}
-
 // Whole registers of 16 elements, and one more that the last may run into.
 int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 64) + 64; }
 
@@ -41,13 +37,13 @@ DigitFunctions digit_functions(const NarrowLayout&) { return {}; }
 
 NarrowDigits::NarrowDigits(const NarrowLayout& layout, int64_t rows, void* memory)
     : row_bytes_(kDigits * padded(layout.depth)),
-      chunks_(chunks_in(layout)),
+      chunks_(digit_chunks_in_block(layout)),
       all_chunks_(chunks_ * layout.blocks),
       digits_(static_cast<int8_t*>(memory)),
       all_(reinterpret_cast<Chunk*>(digits_ + rows * row_bytes_)) {}
 
 size_t NarrowDigits::bytes(const NarrowLayout& layout, int64_t rows) {
-  const int64_t chunks = chunks_in(layout) * layout.blocks;
+  const int64_t chunks = digit_chunks_in_block(layout) * layout.blocks;
   return rows * (kDigits * padded(layout.depth) + chunks * static_cast<int64_t>(sizeof(Chunk)));
 }
 
@@ -64,6 +60,10 @@ bool has_narrow_digits(int64_t bits, int64_t rows) {
   static_cast<void>(rows);
   return false;
 #endif
+}
+
+int64_t digit_chunks_in_block(const NarrowLayout& layout) {
+  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), NarrowDigits::kChunk));
 }
 
 int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin) {

@@ -5,6 +5,9 @@
 
 namespace berth::cpu {
 
+/// Chunks of a block of the weight's scales.
+int64_t digit_chunks_in_block(const NarrowLayout& layout);
+
 /// Where the chunk ends that begins with element `begin`.
 int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin);
 

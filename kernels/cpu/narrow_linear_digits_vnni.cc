@@ -32,26 +32,13 @@ BERTH_VNNI float largest_of(const float* x, int64_t n) {
 
 // Sets the sums of each digit.
 BERTH_VNNI void split(const float* x, int64_t n, float steps, int shift, int8_t* to, int32_t* sums) {
-  const __m512 factor = _mm512_set1_ps(steps);
-  const __m512i half = _mm512_set1_epi32(0x808080);
-  const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80808080));
-  // Of four elements the first digits, then the second ones, the third, and nothing.
-  const __m512i by_digit =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, -1, -1, -1, -1));
   const __m512i closer = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 3, 7, 11, 15);
-  const __m512i ones = _mm512_set1_epi8(1);
-  __m512i sum = _mm512_setzero_si512();
+  DigitSplitter splitter(steps, shift);
   for (int64_t k = 0; k < n; k += kLanes, to += kDigits * kLanes) {
-    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of(n - k), x + k), factor);
-    // Digits from 0 to 255 of the number that is half of all numbers greater.
-    const __m512i greater = _mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtps_epi32(scaled), shift), half);
-    const __m512i digits = _mm512_shuffle_epi8(_mm512_xor_si512(greater, sign), by_digit);
-    sum = _mm512_dpbusd_epi32(sum, ones, digits);
+    const __m512i digits = splitter.split(x + k, n - k);
     _mm512_mask_storeu_epi32(to, 0xFFF, _mm512_permutexvar_epi32(closer, digits));
   }
-  alignas(64) int32_t lanes[kLanes];
-  _mm512_store_si512(lanes, sum);
-  for (int d = 0; d < kDigits; ++d) sums[d] = lanes[d] + lanes[4 + d] + lanes[8 + d] + lanes[12 + d];
+  splitter.sums(sums);
 }
 
 BERTH_VNNI_INLINE __m512i four(const int8_t* digits) {

@@ -20,10 +20,6 @@ constexpr int64_t kFewestRows = 12;
 // Shorter blocks take as long to put sums together for as to multiply.
 constexpr int64_t kShortestBlock = 128;
 
-int64_t chunks_in(const NarrowLayout& layout) {
-  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), kChunk));
-}
-
 // Bytes of a block in a plane.
 int64_t block_bytes(const NarrowLayout& layout) {
   const int64_t length = std::min(layout.block, layout.depth);
@@ -41,7 +37,8 @@ int64_t row_bytes(const NarrowLayout& layout) {
 int64_t padded_rows(int64_t rows) { return rows + kPlaneRows - 1; }
 
 size_t chunk_bytes(const NarrowLayout& layout, int64_t rows) {
-  const int64_t chunks = chunks_in(layout) * layout.blocks * static_cast<int64_t>(sizeof(NarrowDigits::Chunk));
+  const int64_t chunks =
+      digit_chunks_in_block(layout) * layout.blocks * static_cast<int64_t>(sizeof(NarrowDigits::Chunk));
   return align_up<int64_t>(rows * chunks, 64);
 }
 
@@ -71,7 +68,7 @@ NarrowPlanes::Scratch::Scratch(void* memory)
 NarrowPlanes::NarrowPlanes(const NarrowLayout& layout, int64_t rows, void* memory)
     : plane_bytes_(cpu::plane_bytes(layout)),
       row_bytes_(cpu::row_bytes(layout)),
-      all_chunks_(chunks_in(layout) * layout.blocks),
+      all_chunks_(digit_chunks_in_block(layout) * layout.blocks),
       all_(static_cast<NarrowDigits::Chunk*>(memory)),
       planes_(static_cast<int8_t*>(memory) + chunk_bytes(layout, rows)) {}
 

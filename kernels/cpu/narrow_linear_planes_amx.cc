@@ -126,32 +126,17 @@ void add(const PlaneTurn& turn, PlaneRows rows, int64_t count, float* out) {
                            : add_rows<kUsed, false>(turn, rows, count, out);
 }
 
-// See narrow_linear_digits_vnni.cc.
 BERTH_VNNI void split(const float* x, int64_t n, float steps, int shift, int8_t* to, int64_t plane_bytes,
                       int32_t* sums) {
-  const __m512 factor = _mm512_set1_ps(steps);
-  const __m512i half = _mm512_set1_epi32(0x808080);
-  const __m512i sign = _mm512_set1_epi32(static_cast<int>(0x80808080));
-  const __m512i by_digit =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, -1, -1, -1, -1));
   const __m512i planes = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i ones = _mm512_set1_epi8(1);
-  __m512i sum = _mm512_setzero_si512();
+  DigitSplitter splitter(steps, shift);
   for (int64_t k = 0; k < align_up(n, kPlaneDepth); k += kLanes) {
-    const int64_t left = std::clamp<int64_t>(n - k, 0, kLanes);
-    const auto mask = static_cast<__mmask16>((1 << left) - 1);
-    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x + k), factor);
-    const __m512i greater = _mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtps_epi32(scaled), shift), half);
-    const __m512i digits = _mm512_shuffle_epi8(_mm512_xor_si512(greater, sign), by_digit);
-    sum = _mm512_dpbusd_epi32(sum, ones, digits);
-    const __m512i apart = _mm512_permutexvar_epi32(planes, digits);
+    const __m512i apart = _mm512_permutexvar_epi32(planes, splitter.split(x + k, std::max<int64_t>(n - k, 0)));
     _mm_store_si128(reinterpret_cast<__m128i*>(to + k), _mm512_castsi512_si128(apart));
     _mm_store_si128(reinterpret_cast<__m128i*>(to + plane_bytes + k), _mm512_extracti32x4_epi32(apart, 1));
     _mm_store_si128(reinterpret_cast<__m128i*>(to + 2 * plane_bytes + k), _mm512_extracti32x4_epi32(apart, 2));
   }
-  alignas(64) int32_t lanes[kLanes];
-  _mm512_store_si512(lanes, sum);
-  for (int d = 0; d < kDigits; ++d) sums[d] = lanes[d] + lanes[4 + d] + lanes[8 + d] + lanes[12 + d];
+  splitter.sums(sums);
 }
 
 // Four rows of the weight are a line of a register: a line of bytes as it is, or half of a line of two numbers a byte.

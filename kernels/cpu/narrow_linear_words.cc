@@ -21,10 +21,6 @@ constexpr int64_t kFewestRows = 24;
 // Rows of the weight that are widened at a time: with 64 columns they stay in a second-level cache.
 constexpr int64_t kTurn = 1024;
 
-int64_t chunks_in(const NarrowLayout& layout) {
-  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), NarrowDigits::kChunk));
-}
-
 // Whole registers, and one more that the last may run into.
 int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 32) + 32; }
 
@@ -49,7 +45,7 @@ NarrowWords::Scratch::Scratch(void* memory)
 
 NarrowWords::NarrowWords(const NarrowLayout& layout, int64_t rows, void* memory)
     : row_words_(padded(layout.depth)),
-      chunks_(chunks_in(layout)),
+      chunks_(digit_chunks_in_block(layout)),
       all_chunks_(chunks_ * layout.blocks),
       words_(static_cast<int16_t*>(memory)),
       all_(reinterpret_cast<Chunk*>(words_ + rows * row_words_)) {}
@@ -57,7 +53,7 @@ NarrowWords::NarrowWords(const NarrowLayout& layout, int64_t rows, void* memory)
 bool NarrowWords::take(const NarrowLayout& layout, int64_t rows) { return layout.digits == 2 && rows >= kFewestRows; }
 
 size_t NarrowWords::bytes(const NarrowLayout& layout, int64_t rows) {
-  const int64_t chunks = chunks_in(layout) * layout.blocks;
+  const int64_t chunks = digit_chunks_in_block(layout) * layout.blocks;
   const int64_t row = padded(layout.depth) * static_cast<int64_t>(sizeof(int16_t));
   return align_up<int64_t>(rows * (row + chunks * static_cast<int64_t>(sizeof(Chunk))), 64);
 }

@@ -6,218 +6,18 @@
 #include <vector>
 
 #include "base/math.h"
+#include "kernels/cpu/pair_job.h"
 #include "kernels/cpu/zeros.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
 namespace {
 
-// See tiles.cc.
-constexpr double kSerialWork = 1 << 19;
-constexpr double kReading = 4;
-constexpr int64_t kPixels = 48;
 // Pairs of the depth of a panel that stay in a second-level cache while strips come by; and how many strips are worth it.
 constexpr int64_t kNearDepth = 1024;
 constexpr int64_t kManyStrips = 6;
-// Matrices: columns of a panel, the fewest pixels that they are worth, and those that a thread takes at a time.
-constexpr int64_t kMatrixColumns = 32;
-constexpr int64_t kFewPixels = 4;
-constexpr int64_t kMatrixPixels = 128;
-// Floats of an input with its padding that are few, whatever they are without.
-constexpr int64_t kSmallPadded = 1 << 14;
-// Floats of a rounded input that stay in a second-level cache until they are multiplied; and the fewest rows of a result
-// for which lines that another one reads too are rounded once more.
-constexpr int64_t kNearInput = 1 << 18;
-constexpr int64_t kFewRows = 8;
 // Floats of a result of bf16 that stay in a first-level cache until they are rounded: a few strips of a panel.
 constexpr int64_t kNearResult = 1 << 12;
-// As many cycles as sums wait for a product of matrices, which takes one for each row.
-constexpr int64_t kMatrixWait = 52;
-
-// A convolution of pairs, and where its input lies before it is one of pairs.
-struct PairJob {
-  TileJob tiles;      // depth in pairs; of products each pixel's input lies in its own place
-  int64_t depth = 1;  // in elements
-  // Of products: the pixel of the result at [y, x] reads that of the input at [y * stride, x * stride].
-  bool product = false;
-  bool matrix = false;                            // the rounded input of a window has its padding in memory
-  bool narrow_input = false, narrow_out = false;  // they are bf16
-  int64_t in[2] = {1, 1}, stride[2] = {1, 1}, padding[2] = {0, 0};
-
-  void set_sizes(const ConvSpec& spec) {
-    tiles.batch = spec.batch;
-    for (int i = 0; i < 2; ++i) {
-      in[i] = spec.in[i];
-      tiles.out[i] = spec.out[i];
-    }
-  }
-  void set_matrix(bool is) {
-    matrix = is;
-    const bool padded = matrix && !product;
-    for (int i = 0; i < 2; ++i) {
-      tiles.in[i] = product ? tiles.out[i] : padded ? seen(i, tiles.out[i]) : in[i];
-      tiles.padding[i] = padded || product ? 0 : padding[i];
-    }
-  }
-
-  /// How far the windows of `count` pixels of the result reach along axis `i`.
-  int64_t seen(int i, int64_t count) const {
-    return (count - 1) * tiles.stride[i] + (tiles.kernel[i] - 1) * tiles.dilation[i] + 1;
-  }
-  /// Whether the input is pairs already, where they are multiplied.
-  bool is_in_place() const {
-    const bool in_order = product ? stride[0] == 1 && stride[1] == 1 : !matrix;
-    return narrow_input && depth % 2 == 0 && in_order;
-  }
-  int64_t weight_pairs() const { return tiles.groups * tiles.panels * tiles.weight_panel; }
-  int64_t in_pixels() const { return product ? tiles.pixels() : tiles.batch * tiles.in[0] * tiles.in[1]; }
-  int64_t pixel_pairs() const { return tiles.in_channels(); }
-};
-
-// Of [group][column][depth][tap][tap] into [group][panel][tap][tap][pair][column][depth of the pair].
-WeightLayout pair_layout(const PairJob& job, int64_t column_from, int64_t depth_from) {
-  const TileJob& t = job.tiles;
-  WeightLayout l;
-  const auto add = [&](int64_t size, int64_t from, int64_t stride) {
-    l.size[l.dims] = size;
-    l.from[l.dims] = from;
-    l.stride[l.dims++] = stride;
-  };
-  // In elements, of which a pair has two.
-  if (t.groups > 1) add(t.groups, t.columns * column_from, 2 * t.panels * t.weight_panel);
-  l.blocks = 2;
-  l.block[0] = t.panel_columns;
-  l.block_dim[0] = l.dims;
-  add(t.columns, column_from, 2 * t.weight_panel);
-  l.block[1] = 2;
-  l.block_dim[1] = l.dims;
-  add(job.depth, depth_from, 2 * t.panel_columns);
-  add(t.kernel[0], t.kernel[1], 2 * t.weight_tap[0]);
-  add(t.kernel[1], 1, 2 * t.weight_tap[1]);
-  return l;
-}
-
-double work_of(const TileJob& job) {
-  const double weight = static_cast<double>(job.out_channels()) * static_cast<double>(job.depth * job.taps());
-  return (static_cast<double>(job.pixels()) + kReading) * weight;
-}
-
-// Whether threads take some pixels with all weights, and not some weights with all pixels: where there is more input
-// than weight. Only of products, whose pixels are seen once.
-bool takes_blocks(const PairJob& job) {
-  return job.product && work_of(job.tiles) >= kSerialWork && job.weight_pairs() < job.in_pixels() * job.pixel_pairs();
-}
-
-// The same of windows, some rows of the result at a time, where the whole input would leave the cache before it is read.
-bool takes_bands(const PairJob& job) {
-  const int64_t input = job.in_pixels() * job.pixel_pairs();
-  return job.matrix && !job.product && input > kNearInput && job.weight_pairs() < input;
-}
-
-// Strips that are taken at a time: of matrices more, because they read a weight in less time.
-int64_t block_of(const PairJob& job, int threads) {
-  const int64_t strips = job.tiles.strips();
-  if (!job.matrix) return std::clamp<int64_t>(kPixels * strips / job.tiles.pixels(), 1, strips);
-  const int64_t most = kMatrixPixels / job.tiles.strip_height;
-  return std::clamp<int64_t>(strips / (4 * threads), 1, std::max<int64_t>(most, 1));
-}
-
-// Rows of the result whose input stays near, and as many as leave each thread a few bands.
-int64_t band_of(const PairJob& job, int threads) {
-  const TileJob& t = job.tiles;
-  const int64_t lines = kNearInput / (t.in[1] * job.pixel_pairs());
-  const int64_t near = (lines - job.seen(0, 1)) / t.stride[0] + 1;
-  const int64_t fair = std::max(kFewRows, ceil_div<int64_t>(t.out[0] * t.batch, 4 * threads));
-  return std::clamp<int64_t>(near, 1, std::min(fair, t.out[0]));
-}
-
-// How the rounded input lies in temporary memory: whole, or a block for each slot. One that is read in place takes none.
-struct Rounded {
-  int slots = 0;       // 0: whole
-  int64_t block = 0;   // strips of a product, rows of the result of a window
-  int64_t floats = 0;  // of a slot, or in all
-
-  Rounded(const PairJob& job, int threads) {
-    floats = whole(job);
-    if (takes_blocks(job)) set_block(job, threads, block_of(job, threads));
-    if (takes_bands(job)) set_block(job, threads, band_of(job, threads));
-  }
-  /// In no more than `most` floats, which are enough for more pixels. False if they are not.
-  bool fit(const PairJob& job, int threads, int64_t most) {
-    if (!job.product && !job.matrix) return all() <= most;
-    const auto whole_block = job.product ? block_of : band_of;
-    if (all() > most) set_block(job, threads, slots == 0 ? whole_block(job, threads) : block);
-    while (all() > most && block > 1) set_block(job, threads, block / 2);
-    return all() <= most;
-  }
-  int64_t blocks(const PairJob& job) const {
-    const TileJob& t = job.tiles;
-    return job.product ? ceil_div(t.strips(), block) : t.batch * ceil_div(t.out[0], block);
-  }
-  int64_t all() const { return floats * std::max(slots, 1); }
-  size_t bytes() const { return all() * sizeof(float); }
-
- private:
-  static int64_t whole(const PairJob& job) { return job.is_in_place() ? 0 : job.in_pixels() * job.pixel_pairs(); }
-  void set_block(const PairJob& job, int threads, int64_t count) {
-    const TileJob& t = job.tiles;
-    block = count;
-    const int64_t pixels = job.product ? block * t.strip_height : job.seen(0, block) * t.in[1];
-    floats = job.is_in_place() ? 0 : align_up<int64_t>(pixels * job.pixel_pairs(), 16);
-    slots = portable::slots_for(threads, blocks(job), work_of(t), kSerialWork);
-  }
-};
-
-// The functions for a number of pixels, and how they cut a job.
-class Cutter {
- public:
-  int64_t lanes() const { return pairs_.tiles.lanes; }
-  const PairFunctions& functions(const PairJob& job) const { return job.matrix ? matrices_ : pairs_; }
-  bool prefers_matrices(PairJob job) const {
-    if (matrices_.tiles.lanes == 0 || job.tiles.pixels() < kFewPixels) return false;
-    const int64_t input = job.tiles.batch * job.in[0] * job.in[1];
-    job.set_matrix(true);
-    // Wide windows of a dilation have more padding than input.
-    return job.in_pixels() <= 2 * input || job.in_pixels() * job.pixel_pairs() <= kSmallPadded;
-  }
-
-  /// Panels, and with them the order of the weight. REQUIRES: job->set_matrix() was called.
-  void cut_panels(bool open, PairJob* job) const {
-    TileJob& t = job->tiles;
-    if (matrices_.tiles.lanes == 0) {
-      open ? cut_open_into_tiles(pairs_.tiles, &t) : cut_into_tiles(pairs_.tiles, &t);
-    } else {
-      // The same for all numbers of pixels: methods that take one and many share a weight.
-      t.panel_columns = t.columns > kMatrixColumns / 2 ? kMatrixColumns : kMatrixColumns / 2;
-      t.panels = ceil_div(t.columns, t.panel_columns);
-      cut_strips(job);
-    }
-    set_strides(&t);
-  }
-  /// The same where the panels stay as they are.
-  void cut_strips(PairJob* job) const {
-    job->matrix ? cut_for_matrices(&job->tiles) : cut_panels_into_tiles(pairs_.tiles, &job->tiles);
-    set_strides(&job->tiles);
-  }
-
- private:
-  void cut_for_matrices(TileJob* job) const {
-    if (job->is_plain()) return cut_into_strips(matrices_.tiles, TileShape::kPlain, job);
-    cut_into_strips(matrices_.tiles, TileShape::kRow, job);
-    if (job->stride[0] != 1 || job->stride[1] != 1) return;
-    TileJob mixed = *job;
-    mixed.shape = TileShape::kMixed;
-    mixed.rows = job->batch;
-    mixed.row_pixels = (job->out[0] - 1) * job->in[1] + job->out[1];
-    mixed.strips_per_row = ceil_div(mixed.row_pixels, kMatrixColumns);
-    mixed.strip_height = ceil_div(mixed.row_pixels, mixed.strips_per_row);
-    mixed.tall_strips = mixed.row_pixels - (mixed.strip_height - 1) * mixed.strips_per_row;
-    if (time_of(mixed) < time_of(*job)) *job = mixed;
-  }
-  static int64_t time_of(const TileJob& job) { return job.strips() * std::max(2 * job.strip_height, kMatrixWait); }
-
-  PairFunctions pairs_ = pair_functions(), matrices_ = matrix_functions();
-};
 
 bool takes(const ConvSpec& spec) {
   const bool depthwise = spec.groups > 1 && spec.groups == spec.in_channels;
@@ -226,7 +26,8 @@ bool takes(const ConvSpec& spec) {
 
 class PairEngine final : public PackedEngine {
  public:
-  PairEngine(const PairJob& job, const Cutter& cutter, const WeightLayout& layout, const Rounded& rounded, int threads)
+  PairEngine(const PairJob& job, const PairCutter& cutter, const WeightLayout& layout, const RoundedInput& rounded,
+             int threads)
       : PackedEngine(layout),
         job_(job),
         cutter_(cutter),
@@ -308,7 +109,7 @@ class PairEngine final : public PackedEngine {
   bool cut_again(PairJob& job, bool matrix) {
     job.set_matrix(matrix);
     cutter_.cut_strips(&job);
-    Rounded rounded(job, threads_);
+    RoundedInput rounded(job, threads_);
     if (!rounded.fit(job, threads_, most_)) return false;
     job.tiles.look_ahead = rounded.slots == 0;
     job_ = job;
@@ -326,7 +127,7 @@ class PairEngine final : public PackedEngine {
     return job;
   }
   int64_t row_block(const TileJob& job) const {
-    const int64_t pixels = job_.matrix ? kMatrixPixels : kPixels;
+    const int64_t pixels = job_.matrix ? kPairMatrixPixels : kPairPixels;
     return std::clamp<int64_t>(pixels * job.strips() / job.pixels(), 1, job.strips());
   }
 
@@ -439,7 +240,7 @@ class PairEngine final : public PackedEngine {
               job_.narrow_out ? narrow_out_ + image * job_.tiles.out_image + y * job_.tiles.out_row : nullptr;
           const int64_t first = y * job.stride[0];
           round_lines(image, first, first + job.in[0], lines);
-          const int64_t strips = job.strips(), block = block_of(band, 1);
+          const int64_t strips = job.strips(), block = strips_at_once(band, 1);
           for (int64_t begin = 0; begin < strips; begin += block) {
             for (int64_t panel = 0; panel < job.groups * job.panels; ++panel) {
               run_panel(job, out, panel, begin, std::min(begin + block, strips), false);
@@ -468,9 +269,9 @@ class PairEngine final : public PackedEngine {
     const int64_t panels = job.groups * job.panels;
     // Where there is more weight than input, one panel with all strips; else some strips with all panels.
     const bool all_weights = job_.weight_pairs() < job_.in_pixels() * job_.pixel_pairs();
-    const int64_t block = all_weights ? block_of(job_, threads_) : strips;
+    const int64_t block = all_weights ? strips_at_once(job_, threads_) : strips;
     const int64_t items = panels * strips;
-    context.parallel_for(items, work_of(job) < kSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
+    context.parallel_for(items, pair_work(job) < kPairSerialWork ? items : 1, [&](int64_t begin, int64_t end) {
       while (begin < end) {
         const int64_t first = begin / (block * panels) * block;
         const int64_t count = std::min(block, strips - first);
@@ -541,9 +342,9 @@ class PairEngine final : public PackedEngine {
   }
 
   PairJob job_;
-  Cutter cutter_;
+  PairCutter cutter_;
   PairFunctions functions_;
-  Rounded rounded_;
+  RoundedInput rounded_;
   int64_t most_;  // floats of temporary memory
   int threads_;
   const float* input_ = nullptr;
@@ -554,7 +355,7 @@ class PairEngine final : public PackedEngine {
 
 class PairKind final : public EngineKind {
  public:
-  PairKind(const PairJob& job, const Cutter& cutter, const WeightLayout& layout, int threads)
+  PairKind(const PairJob& job, const PairCutter& cutter, const WeightLayout& layout, int threads)
       : job_(job), cutter_(cutter), layout_(layout), rounded_(job, threads), threads_(threads) {}
   size_t temp_bytes() const override { return rounded_.bytes() == 0 ? 0 : rounded_.bytes() + portable::kTempPadding; }
   std::unique_ptr<Engine> make() const override {
@@ -563,14 +364,14 @@ class PairKind final : public EngineKind {
 
  private:
   PairJob job_;
-  Cutter cutter_;
+  PairCutter cutter_;
   WeightLayout layout_;
-  Rounded rounded_;
+  RoundedInput rounded_;
   int threads_;
 };
 
 std::unique_ptr<EngineKind> pair_kind(PairJob& job, bool open, int64_t column_from, int64_t depth_from, int threads) {
-  const Cutter cutter;
+  const PairCutter cutter;
   if (cutter.lanes() == 0) return nullptr;
   job.tiles.depth = ceil_div<int64_t>(job.depth, 2);
   job.set_matrix(cutter.prefers_matrices(job));
