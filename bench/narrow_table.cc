@@ -4,7 +4,7 @@
 //
 // Weights are packed as the compiler packs them, for --precision bf16 if it says so. Scales are numbers of f16, and stored so.
 // GB/s count the bytes of the weight and its scales. What they are compared with is the best of several loops that read
-// a buffer of as many bytes and do nothing else, in turns with the product; each figure is the best of all turns.
+// the weight and do nothing else, in turns with the product; each figure is the best of all turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,10 +12,12 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/thread_pool.h"
 #include "base/half.h"
+#include "base/huge_page_buffer.h"
 #include "bench/reading_loops.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/packing.h"
@@ -34,8 +36,10 @@ int threads_of(const ThreadPool* pool) { return pool == nullptr ? 1 : pool->size
 // A kernel of the cpu target on prepared constants.
 class Kernel {
  public:
-  Kernel(const char* name, std::vector<Arg> args, std::vector<size_t> constants, ThreadPool* pool)
-      : args_(std::move(args)), pool_(pool) {
+  /// `memory` is what constants lie in beside the arrays of `args`.
+  Kernel(const char* name, std::vector<Arg> args, std::vector<size_t> constants, ThreadPool* pool,
+         std::vector<HugePageBuffer> memory = {})
+      : args_(std::move(args)), memory_(std::move(memory)), pool_(pool) {
     for (const KernelEntry& entry : cpu::kernels()) {
       if (std::string(entry.name) == name) entry_ = entry;
     }
@@ -48,6 +52,11 @@ class Kernel {
   }
   ~Kernel() {
     if (state_ != nullptr) entry_.release(state_);
+  }
+  /// REQUIRES: it was made with `memory`, whose largest buffer this is.
+  const HugePageBuffer& weight() const {
+    return *std::max_element(memory_.begin(), memory_.end(),
+                             [](const HugePageBuffer& a, const HugePageBuffer& b) { return a.size() < b.size(); });
   }
   void run() {
     const size_t skip = (64 - reinterpret_cast<uintptr_t>(temp_.data()) % 64) % 64;
@@ -66,6 +75,7 @@ class Kernel {
 
   KernelEntry entry_;
   std::vector<Arg> args_;
+  std::vector<HugePageBuffer> memory_;
   std::vector<EValue*> values_;
   ThreadPool* pool_;
   std::vector<uint8_t> temp_;
@@ -79,11 +89,12 @@ Array floats(std::vector<int32_t> sizes) {
   return array;
 }
 
-// Aligned as constants of a program are.
-Array flat(DType dtype, const std::vector<uint8_t>& bytes) {
+// Aligned, and in large pages, as constants of a program are.
+Array flat(DType dtype, const std::vector<uint8_t>& bytes, std::vector<HugePageBuffer>* memory) {
   const Array array(dtype, {static_cast<int32_t>(bytes.size() / element_size(dtype))});
-  auto* const memory = static_cast<uint8_t*>(array.tensor().raw());  // 64 bytes more than it needs
-  array.tensor().set_data(memory + (-reinterpret_cast<uintptr_t>(memory) & 63));
+  memory->emplace_back();
+  if (!memory->back().allocate(bytes.size() + 1)) std::abort();
+  array.tensor().set_data(memory->back().data());
   if (!bytes.empty()) std::memcpy(array.tensor().raw(), bytes.data(), bytes.size());
   return array;
 }
@@ -127,13 +138,15 @@ struct Product {
       std::fprintf(stderr, "a weight cannot be packed\n");
       std::exit(1);
     }
-    const Arg packed_points = zeros == Zeros::kNone ? Arg(nullptr) : Arg(flat(points.tensor().dtype(), packed.zeros));
+    std::vector<HugePageBuffer> memory;
+    const Arg packed_points =
+        zeros == Zeros::kNone ? Arg(nullptr) : Arg(flat(points.tensor().dtype(), packed.zeros, &memory));
     return std::make_unique<Kernel>(
         "berth::narrow_linear.out",
-        std::vector<Arg>{floats({rows, depth}), flat(weight.tensor().dtype(), packed.weight),
-                         flat(packed.scale_type, packed.scales), packed_points, nullptr, nullptr, bits, block, "none",
-                         0.0, 0.0, packed.text.c_str(), testing::f32({rows, columns})},
-        std::vector<size_t>{1, 2, 3}, pool);
+        std::vector<Arg>{floats({rows, depth}), flat(weight.tensor().dtype(), packed.weight, &memory),
+                         flat(packed.scale_type, packed.scales, &memory), packed_points, nullptr, nullptr, bits, block,
+                         "none", 0.0, 0.0, packed.text.c_str(), testing::f32({rows, columns})},
+        std::vector<size_t>{1, 2, 3}, pool, std::move(memory));
   }
   std::unique_ptr<Kernel> wide(ThreadPool* pool) const {
     return std::make_unique<Kernel>("berth::linear.out",
@@ -154,7 +167,8 @@ uint64_t sink = 0;
 
 void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
   const auto kernel = p.narrow(pool);
-  bench::ReadBuffer buffer(p.bytes(), pool, threads_of(pool));
+  // The weight itself: a second buffer of its size would push it out of the caches.
+  bench::ReadBuffer buffer(kernel->weight(), pool, threads_of(pool));
   double product = 1e9;
   double reading = 1e9;
   const double end = now() + seconds;
@@ -163,10 +177,11 @@ void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
     for (const bench::Reading& loop : bench::kReadings) take(&reading, [&] { buffer.read(loop); });
   }
   sink ^= buffer.sink();
-  const double bytes = static_cast<double>(p.bytes()) * 1e-9;
+  const double speed = static_cast<double>(p.bytes()) / product * 1e-9;
+  const double reading_speed = static_cast<double>(buffer.bytes()) / reading * 1e-9;
   constexpr const char* kZeros[] = {"", ", whole zero points", ", real zero points"};
   std::printf("| %d x %d x %d | %d | %d%s | %.1f | %.1f | %.2f |\n", p.rows, p.depth, p.columns, p.bits, p.block,
-              kZeros[static_cast<int>(p.zeros)], bytes / product, bytes / reading, reading / product);
+              kZeros[static_cast<int>(p.zeros)], speed, reading_speed, speed / reading_speed);
 }
 
 void beside_linear(const Product& p, ThreadPool* pool, double seconds) {

@@ -46,9 +46,14 @@ constexpr Reading kReadings[] = {{"1 stream", read_lines<1, 0>},
                                  {"1 stream, 4 KiB ahead", read_lines<1, 4096>},
                                  {"1 stream, 8 KiB ahead", read_lines<1, 8192>}};
 
-/// A buffer in large pages that is read, with a part for each thread.
+/// A buffer in large pages that is read, with a part for each thread: its own, or one that somebody else uses and keeps.
 class ReadBuffer {
  public:
+  ReadBuffer(const HugePageBuffer& other, ThreadPool* pool, int threads)
+      : lines_(static_cast<int64_t>(other.size() / sizeof(Line))),
+        data_(reinterpret_cast<const Line*>(other.data())),
+        pool_(pool),
+        threads_(threads) {}
   ReadBuffer(int64_t bytes, ThreadPool* pool, int threads)
       : lines_(bytes / static_cast<int64_t>(sizeof(Line))), pool_(pool), threads_(threads) {
     if (!memory_.allocate(lines_ * sizeof(Line))) std::abort();
@@ -66,6 +71,7 @@ class ReadBuffer {
       }
     });
   }
+  int64_t bytes() const { return lines_ * static_cast<int64_t>(sizeof(Line)); }
   /// What was read; a program that never looks at it need not read.
   uint64_t sink() const { return sink_; }
 
