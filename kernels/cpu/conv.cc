@@ -289,7 +289,12 @@ Error call(KernelContext& context, const typename Op::Args& args) {
   }
   if (args.residual != nullptr) {
     BERTH_RETURN_IF_ERROR(portable::check_memory(context, *args.residual));
-    copy_residual(context, *args.residual, out);
+    // Beside a result of bf16, which is not made in its place.
+    if (is_narrow(out)) {
+      operands.out = const_cast<float*>(args.residual->template data<float>());
+    } else {
+      copy_residual(context, *args.residual, out);
+    }
   }
   return state->engine->run(context, operands, static_cast<const float*>(state->fitted.data));
 }

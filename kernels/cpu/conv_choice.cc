@@ -161,7 +161,6 @@ template <typename Spec>
 bool takes_narrow(const Spec& spec, int threads, Prefer prefer, std::unique_ptr<EngineKind>* kind) {
   const bool narrow = spec.weight_type == static_cast<int64_t>(DType::kBF16);
   if (!narrow && spec.narrow_input + spec.narrow_out != 0) return true;
-  if (spec.narrow_out != 0 && spec.finish.residual != 0) return true;
   if (spec.weight_type == static_cast<int64_t>(DType::kF32)) return false;
 #ifdef BERTH_HIGHWAY
   if (narrow) {

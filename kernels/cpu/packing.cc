@@ -183,7 +183,7 @@ template <typename Spec>
 bool takes_narrow(Spec& spec, const std::string& isa) {
   if (spec.weight_type != static_cast<int64_t>(DType::kBF16) || (isa != "generic" && !stand_on(isa))) return false;
   spec.narrow_input = 1;
-  spec.narrow_out = spec.finish.residual == 0 ? 1 : 0;
+  spec.narrow_out = 1;
   return choose_engine(spec, kThreads) != nullptr;
 }
 

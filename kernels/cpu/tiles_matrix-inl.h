@@ -8,11 +8,14 @@
 //   kMixed  pixels of several rows, counted along rows as wide as the input's: what lies beyond those of the result is
 //           computed and not stored. REQUIRES: a stride of 1.
 //
+// A result of bf16 is rounded out of the sums as they come from the registers.
+//
 // Included by tiles_narrow_run.cc alone, for AVX-512.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "base/math.h"
 #include "kernels/cpu/tiles_end-inl.h"
@@ -99,26 +102,28 @@ struct MatrixTile {
 // Adds products of `count` registers of each side's depth, `pairs` of it each.
 template <bool kTwoRows, bool kTwoColumns>
 HWY_INLINE void add_matrices(const MatrixTile& tile, const float* a, const float* b, int64_t count, int64_t pairs) {
-  const float* last = a + kMatrixRows * tile.step;
+  const int64_t step = tile.step, columns = tile.columns;
+  const bool cold = tile.cold;
+  const float* last = a + kMatrixRows * step;
   for (int64_t i = 0; i < count; ++i) {
-    if (tile.cold) {
+    if (cold) {
       for (int64_t row = 0; row < kMatrixPairs; ++row) {
-        const float* ahead = b + (kMatrixAhead * kMatrixPairs + row) * tile.columns;
+        const float* ahead = b + (kMatrixAhead * kMatrixPairs + row) * columns;
         __builtin_prefetch(ahead, 0, 2);
         if constexpr (kTwoColumns) __builtin_prefetch(ahead + kMatrixPairs, 0, 2);
       }
     }
-    load_matrix<kFirstColumns>(b, tile.columns);
-    load_matrix<kFirstPixels>(a, tile.step);
-    if constexpr (kTwoColumns) load_matrix<kLastColumns>(b + kMatrixPairs, tile.columns);
-    if constexpr (kTwoRows) load_matrix<kLastPixels>(last, tile.step);
+    load_matrix<kFirstColumns>(b, columns);
+    load_matrix<kFirstPixels>(a, step);
+    if constexpr (kTwoColumns) load_matrix<kLastColumns>(b + kMatrixPairs, columns);
+    if constexpr (kTwoRows) load_matrix<kLastPixels>(last, step);
     add_product<kSums00, kFirstPixels, kFirstColumns>();
     if constexpr (kTwoColumns) add_product<kSums01, kFirstPixels, kLastColumns>();
     if constexpr (kTwoRows) add_product<kSums10, kLastPixels, kFirstColumns>();
     if constexpr (kTwoRows && kTwoColumns) add_product<kSums11, kLastPixels, kLastColumns>();
     a += pairs;
     last += pairs;
-    b += pairs * tile.columns;
+    b += pairs * columns;
   }
 }
 
@@ -141,92 +146,162 @@ HWY_INLINE void store_matrix_sums(float* to, int64_t step) {
   if constexpr (kTwoRows && kTwoColumns) store_matrix<kSums11>(to + kMatrixPairs, step);
 }
 
-// How many pairs of a run of the depth a register takes: as many as fit, unless fewer leave no rest.
-inline int64_t matrix_pairs_of(int64_t run) {
-  const int64_t least = ceil_div(run, kMatrixPairs);
-  for (int64_t count = least; count <= least + 2; ++count) {
-    if (run % count == 0) return run / count;
+// How the taps and the depth of a job are divided among registers: runs of elements side by side in the input, of which a
+// register takes as many pairs as fit, unless fewer leave no rest.
+struct MatrixDepth {
+  int64_t runs, run;          // in a row of the window; pairs of each
+  int64_t pairs, full, rest;  // of a register; whole ones in a run; pairs of the last
+
+  explicit MatrixDepth(const TileJob& job) {
+    // Taps side by side read elements side by side.
+    const bool whole = job.dilation[1] == 1 && job.groups == 1;
+    runs = whole ? 1 : job.kernel[1];
+    run = whole ? job.kernel[1] * job.depth : job.depth;
+    pairs = kMatrixPairs;
+    const int64_t least = ceil_div(run, kMatrixPairs);
+    for (int64_t count = least + 2; count >= least; --count) {
+      if (run % count == 0) pairs = run / count;
+    }
+    full = run / pairs;
+    rest = run % pairs;
   }
-  return kMatrixPairs;
+};
+
+// Rounds a register of floats and stores it as bf16.
+HWY_INLINE void store_rounded_at_once(FloatVector x, uint16_t* to) {
+  __m256i rounded;
+  __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(x.raw));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+}
+
+// A tile's columns, its rows of sums, and where these go: pixel `at`, and so many elements on.
+struct MatrixEnd {
+  const TileJob& job;
+  Columns columns;
+  uint16_t* narrow;   // the result, if it is bf16; job.out_data is the residual then, if there is one
+  TileJob activated;  // of a result of bf16: its activation, for rows of sums
+
+  void rows(float* sums, int64_t rows, int64_t at) const {
+    const int64_t to = at + columns.first;
+    narrow == nullptr ? wide_rows(sums, rows, job.out_data + to) : rounded_rows(sums, rows, to);
+  }
+
+ private:
+  void wide_rows(const float* sums, int64_t rows, float* out) const {
+    const FloatTag d;
+    const int64_t width = job.panel_columns;
+    if (columns.count < width || job.residual) {
+      end_stored(job, columns, sums, nullptr, rows, width / kLanes, out);
+    } else {
+      const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+      for (int64_t i = 0; i < rows; ++i, sums += width) {
+        float* to = out + i * job.out_pixel;
+        for (int64_t c = 0; c < width; c += kLanes) hn::StoreU(within(low, high, hn::Load(d, sums + c)), d, to + c);
+      }
+    }
+    if (!job.bounded) activate_rows(job, columns.count, out, rows);
+  }
+
+  void rounded_rows(float* sums, int64_t rows, int64_t to) const {
+    const FloatTag d;
+    const int64_t width = job.panel_columns;
+    const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
+    if (job.residual) add_residual(sums, rows, job.out_data + to);
+    if (!job.bounded) activate_rows(activated, width, sums, rows);
+    uint16_t* out = narrow + to;
+    for (int64_t i = 0; i < rows; ++i, sums += width, out += job.out_pixel) {
+      int64_t c = 0;
+      for (; c + kLanes <= columns.count; c += kLanes)
+        store_rounded_at_once(within(low, high, hn::Load(d, sums + c)), out + c);
+      if (c == columns.count) continue;
+      HWY_ALIGN uint16_t last[kLanes];
+      store_rounded_at_once(within(low, high, hn::Load(d, sums + c)), last);
+      std::memcpy(out + c, last, (columns.count - c) * sizeof(uint16_t));
+    }
+  }
+  void add_residual(float* sums, int64_t rows, const float* residual) const {
+    const FloatTag d;
+    for (int64_t i = 0; i < rows; ++i, sums += job.panel_columns, residual += job.out_pixel) {
+      int64_t c = 0;
+      for (; c + kLanes <= columns.count; c += kLanes)
+        hn::Store(hn::Add(hn::Load(d, sums + c), hn::LoadU(d, residual + c)), d, sums + c);
+      if (c == columns.count) continue;
+      hn::Store(hn::Add(hn::Load(d, sums + c), load_part(residual + c, columns.count - c)), d, sums + c);
+    }
+  }
+};
+
+// A tile whose sums lie in memory and are not in the result yet.
+struct EndedTile {
+  int64_t line = 0, x = 0, rows = 0;
+  float* sums = nullptr;
+};
+
+// Stores its pixels, from the strip's pixel `x` on.
+HWY_NOINLINE void end_matrix_tile(const MatrixEnd& end, const EndedTile& tile) {
+  const TileJob& job = end.job;
+  int64_t rows = tile.rows;
+  float* sums = tile.sums;
+  if (rows == 0) return;
+  if (job.shape != TileShape::kMixed) {
+    const int64_t image = tile.line / job.out[0], y = tile.line % job.out[0];
+    return end.rows(sums, rows, image * job.out_image + y * job.out_row + tile.x * job.out_pixel);
+  }
+  for (int64_t y = tile.x / job.in[1], at = tile.x % job.in[1]; rows > 0; ++y, at = 0) {
+    const int64_t seen = std::min(rows, job.in[1] - at);
+    const int64_t stored = std::min(seen, job.out[1] - at);
+    if (stored > 0) end.rows(sums, stored, tile.line * job.out_image + y * job.out_row + at * job.out_pixel);
+    sums += seen * job.panel_columns;
+    rows -= seen;
+  }
 }
 
 // The sums of a tile over all taps. The rest of a depth has registers of another shape, and thus comes after all others:
-// changing shapes clears the sums.
+// changing shapes clears the sums. While the last products are under way, the tile before is ended.
 template <bool kTwoRows, bool kTwoColumns>
-void sum_matrices(const TileJob& job, const MatrixTile& tile, const float* bias, MatrixShapes* shapes, float* sums) {
-  // Taps side by side read elements side by side.
-  const bool whole = job.dilation[1] == 1 && job.groups == 1;
-  const int64_t runs = whole ? 1 : job.kernel[1];
-  const int64_t run = whole ? job.kernel[1] * job.depth : job.depth;
+void sum_matrices(const TileJob& job, const MatrixDepth& depth, const MatrixTile& tile, const float* bias,
+                  const MatrixEnd& end, const EndedTile& before, MatrixShapes* shapes, float* sums) {
   const int64_t channels = job.in_channels();
-  const int64_t pairs = matrix_pairs_of(run), full = run / pairs, rest = run % pairs;
   const auto for_each_run = [&](int64_t from, int64_t count, int64_t taken) {
     for (int64_t ky = 0; ky < job.kernel[0]; ++ky) {
-      for (int64_t kx = 0; kx < runs; ++kx) {
+      for (int64_t kx = 0; kx < depth.runs; ++kx) {
         const float* a = tile.input + (ky * job.dilation[0] * job.in[1] + kx * job.dilation[1]) * channels + from;
         const float* b = tile.weight + ky * job.weight_tap[0] + kx * job.weight_tap[1] + from * tile.columns;
         add_matrices<kTwoRows, kTwoColumns>(tile, a, b, count, taken);
       }
     }
   };
-  shapes->set(tile.above, tile.below, pairs);
+  shapes->set(tile.above, tile.below, depth.pairs);
   load_matrix_sums<kTwoRows, kTwoColumns>(bias, 0);
-  for_each_run(0, full, pairs);
-  if (rest > 0) {
+  for_each_run(0, depth.full, depth.pairs);
+  if (depth.rest > 0) {
     store_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
-    shapes->set(tile.above, tile.below, rest);
+    shapes->set(tile.above, tile.below, depth.rest);
     load_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
-    for_each_run(full * pairs, 1, rest);
+    for_each_run(depth.full * depth.pairs, 1, depth.rest);
   }
+  end_matrix_tile(end, before);
   store_matrix_sums<kTwoRows, kTwoColumns>(sums, tile.columns);
 }
 
-void end_matrix_rows(const TileJob& job, const Columns& columns, const float* sums, int64_t rows, float* out) {
-  const FloatTag d;
-  const int64_t width = job.panel_columns;
-  if (columns.count < width || job.residual) {
-    end_stored(job, columns, sums, nullptr, rows, width / kLanes, out);
-  } else {
-    const FloatVector low = hn::Set(d, job.low), high = hn::Set(d, job.high);
-    for (int64_t i = 0; i < rows; ++i, sums += width) {
-      float* to = out + i * job.out_pixel;
-      for (int64_t c = 0; c < width; c += kLanes) hn::StoreU(within(low, high, hn::Load(d, sums + c)), d, to + c);
-    }
-  }
-  if (!job.bounded) activate_rows(job, columns.count, out, rows);
-}
-
-// Stores the pixels of a tile from the strip's pixel `x` on.
-void end_matrix_tile(const TileJob& job, const Columns& columns, int64_t line, int64_t x, int64_t rows,
-                     const float* sums) {
-  if (job.shape != TileShape::kMixed) {
-    const int64_t image = line / job.out[0], y = line % job.out[0];
-    float* out = job.out_data + image * job.out_image + y * job.out_row + x * job.out_pixel + columns.first;
-    return end_matrix_rows(job, columns, sums, rows, out);
-  }
-  for (int64_t y = x / job.in[1], at = x % job.in[1]; rows > 0; ++y, at = 0) {
-    const int64_t seen = std::min(rows, job.in[1] - at);
-    const int64_t stored = std::min(seen, job.out[1] - at);
-    float* out = job.out_data + line * job.out_image + y * job.out_row + at * job.out_pixel + columns.first;
-    if (stored > 0) end_matrix_rows(job, columns, sums, stored, out);
-    sums += seen * job.panel_columns;
-    rows -= seen;
-  }
-}
-
-// TileFunctions::run.
-void run_matrix_panel(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
+// PairFunctions::run_rounded, or TileFunctions::run where there is no `out`.
+void run_matrix_strips(const TileJob& job, uint16_t* out, int64_t index, int64_t begin, int64_t end) {
   const int64_t group = index / job.panels;
   const int64_t first_column = index % job.panels * job.panel_columns;
   const Columns columns = {group * job.columns + first_column, std::min(job.panel_columns, job.columns - first_column)};
-  HWY_ALIGN float bias[kMatrixTile], sums[kMatrixTile * kMatrixTile];
+  HWY_ALIGN float bias[kMatrixTile], sums[2][kMatrixTile * kMatrixTile];
   load_bias(job, columns, job.panel_columns / kLanes, bias);
+  MatrixEnd tile_end = {job, columns, out, {}};
+  tile_end.activated.activation = job.activation;
+  tile_end.activated.out_pixel = job.panel_columns;
   const int64_t step = job.in_channels();
   MatrixTile tile = {};
   tile.step = step * job.stride[1];
   tile.weight = job.weight + index * job.weight_panel;
   tile.columns = job.panel_columns;
   const bool two_columns = job.panel_columns > kMatrixPairs;
+  const MatrixDepth depth(job);
+  EndedTile ended;
   MatrixShapes shapes;
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t line = strip / job.strips_per_row, place = strip % job.strips_per_row;
@@ -246,10 +321,16 @@ void run_matrix_panel(const TileJob& job, int64_t index, int64_t begin, int64_t 
     tile.below = rows - tile.above;
     const auto sum = tile.below > 0 ? (two_columns ? sum_matrices<true, true> : sum_matrices<true, false>)
                                     : (two_columns ? sum_matrices<false, true> : sum_matrices<false, false>);
-    sum(job, tile, bias, &shapes, sums);
-    end_matrix_tile(job, columns, line, x, rows, sums);
+    float* const own = sums[(strip - begin) % 2];
+    sum(job, depth, tile, bias, tile_end, ended, &shapes, own);
+    ended = {line, x, rows, own};
   }
   release_matrices();
+  end_matrix_tile(tile_end, ended);
+}
+
+void run_matrix_panel(const TileJob& job, int64_t index, int64_t begin, int64_t end) {
+  run_matrix_strips(job, nullptr, index, begin, end);
 }
 
 }  // namespace

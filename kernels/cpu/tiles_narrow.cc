@@ -256,7 +256,7 @@ class PairEngine final : public PackedEngine {
     job.out[0] = std::min(rounded_.block, job.out[0] - y);
     job.in[0] = job_.seen(0, job.out[0]);
     job.input = lines;
-    if (!job_.narrow_out) job.out_data += image * job_.tiles.out_image + y * job_.tiles.out_row;
+    if (job.out_data != nullptr) job.out_data += image * job_.tiles.out_image + y * job_.tiles.out_row;
     cutter_.cut_strips(&band);
     return band;
   }
@@ -290,10 +290,11 @@ class PairEngine final : public PackedEngine {
            strips >= kManyStrips;
   }
 
-  // Strips of a panel, in parts of their depth or at once. A result of bf16, which `out` begins with, is rounded out of
-  // floats near by.
+  // Strips of a panel, in parts of their depth or at once. A result of bf16, which `out` begins with, is rounded as it comes
+  // or out of floats near by.
   void run_panel(const TileJob& job, uint16_t* out, int64_t panel, int64_t begin, int64_t end, bool deep) const {
     if (!job_.narrow_out) return run_strips(job, panel, begin, end, deep);
+    if (functions_.run_rounded != nullptr) return functions_.run_rounded(job, out, panel, begin, end);
     alignas(64) float sums[kNearResult];
     const int64_t width = job.panel_columns;
     const int64_t first_column = panel / job.panels * job.columns + panel % job.panels * width;
@@ -307,16 +308,16 @@ class PairEngine final : public PackedEngine {
       const int64_t last = std::min(strip + block, end);
       const int64_t pixel = first_pixel_of(job, strip), pixels = first_pixel_of(job, last) - pixel;
       near.out_data = sums - pixel * width - first_column;
+      for (int64_t i = 0; job.residual && i < pixels; ++i) {
+        std::copy_n(job.out_data + (pixel + i) * job.out_pixel + first_column, columns, sums + i * width);
+      }
       run_strips(near, panel, strip, last, deep);
       functions_.round_rows(sums, width, pixels, columns, out + pixel * job.out_pixel + first_column, job.out_pixel);
     }
   }
-  // Of the result, in memory's order, that strip `strip` or the next one that stores any begins with.
-  int64_t first_pixel_of(const TileJob& job, int64_t strip) const {
-    const int64_t line = strip / job.strips_per_row, x = job.strip_begin(strip % job.strips_per_row);
-    if (!job_.matrix || job.shape != TileShape::kMixed) return line * job.row_pixels + x;
-    // Rows as wide as the input's.
-    return (line * job.out[0] + x / job.in[1]) * job.out[1] + std::min(x % job.in[1], job.out[1]);
+  // Of the result, in memory's order.
+  static int64_t first_pixel_of(const TileJob& job, int64_t strip) {
+    return strip / job.strips_per_row * job.row_pixels + job.strip_begin(strip % job.strips_per_row);
   }
 
   // A deep panel in parts, each with all strips before the next.

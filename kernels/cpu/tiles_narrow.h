@@ -9,7 +9,8 @@
 // which the other functions take the calls of fewer pixels, and the padding of a window is part of the rounded input.
 //
 // An input of bf16 is what would have been rounded, and is read in place where pixels lie as they are multiplied. A result of
-// bf16 is rounded a few strips at a time, out of memory on the stack: the bits are those that a reader of f32 would make.
+// bf16 is rounded tile by tile where matrices are multiplied, else a few strips at a time, out of memory on the stack: the
+// bits are those that a reader of f32 would make.
 //
 // f16: weights are widened in registers, activations and products are f32. Matrix products alone; the weight of a
 // convolution is widened when it is loaded (conv_choice.cc).
@@ -24,6 +25,9 @@ namespace berth::cpu {
 /// The functions of one instruction set.
 struct PairFunctions {
   TileFunctions tiles;
+  /// As tiles.run, with a result of bf16 in place of the job's; out_data is the residual, if there is one. Null where
+  /// results are to be rounded with round_rows.
+  void (*run_rounded)(const TileJob& job, uint16_t* out, int64_t panel, int64_t begin, int64_t end);
   /// Rounds rows of `columns` floats and stores as many numbers of bf16, and nothing behind them. Rows are `from_step` and
   /// `to_step` elements apart.
   void (*round_rows)(const float* from, int64_t from_step, int64_t rows, int64_t columns, uint16_t* to,

@@ -127,12 +127,6 @@ struct Pairs {
   }
 };
 
-HWY_INLINE void store_rounded_at_once(FloatVector x, uint16_t* to) {
-  __m256i rounded;
-  __asm__("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(x.raw));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
-}
-
 #endif
 
 template <StoreRounded kStore>
@@ -201,21 +195,22 @@ struct HalfWeights {
 PairFunctions pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products()) {
-    PairFunctions f = {functions_of<Pairs>(), round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
+    PairFunctions f = {functions_of<Pairs>(), nullptr, round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
                        narrow_pixels<store_rounded_at_once>};
     // It takes six cycles where a product of floats takes four.
     f.tiles.under_way = 12;
     return f;
   }
 #endif
-  return {functions_of<WidenedPairs>(), round_rows<store_rounded>, narrow<store_rounded>, narrow_pixels<store_rounded>};
+  return {functions_of<WidenedPairs>(), nullptr, round_rows<store_rounded>, narrow<store_rounded>,
+          narrow_pixels<store_rounded>};
 }
 
 PairFunctions matrix_pairs() {
 #if HWY_TARGET == HWY_AVX3 && HWY_ARCH_X86_64
   if (has_bf16_products() && has_bf16_matrices()) {
     TileFunctions tiles = {kLanes, 2, {0, kMatrixTile, kMatrixTile}, kMatrixTile, kMatrixTile, run_matrix_panel};
-    return {tiles, round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
+    return {tiles, run_matrix_strips, round_rows<store_rounded_at_once>, narrow<store_rounded_at_once>,
             narrow_pixels<store_rounded_at_once>};
   }
 #endif

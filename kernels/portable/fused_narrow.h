@@ -1,5 +1,5 @@
 // A fused product whose weight is bf16 or f16, while its input and result are f32. Where the weight is bf16, the input may
-// be that too, and so may the result of a call without a residual: it is rounded at the end.
+// be that too, and so may the result: it is rounded at the end. A residual is f32.
 //
 // It is the product of f32 with that weight widened. Where the weight is bf16, the input is rounded to bf16 before, to
 // the nearest and ties to even: so do processors that multiply bf16 (fast kernels may take denormal numbers as zeros
@@ -25,9 +25,8 @@ inline bool is_narrow_weight(const Tensor& weight) {
 template <typename Args>
 bool fits_narrow_weight(const Args& args) {
   const bool pairs = args.weight.dtype() == DType::kBF16;
-  const bool input = args.input.dtype() == DType::kF32 || (pairs && args.input.dtype() == DType::kBF16);
-  return input &&
-         (args.out.dtype() == DType::kF32 || (pairs && args.out.dtype() == DType::kBF16 && args.residual == nullptr));
+  const auto fits = [&](DType type) { return type == DType::kF32 || (pairs && type == DType::kBF16); };
+  return fits(args.input.dtype()) && fits(args.out.dtype());
 }
 
 /// The temporary memory that WideArguments takes.
