@@ -31,17 +31,18 @@ Error run(KernelContext& context, const LastPooling& pooling) {
   return Error::kOk;
 }
 
-Error run_bytes(KernelContext& context, const portable::Pooling& p) {
-  BytePooling bytes;
-  bytes.is_signed = p.out->dtype() == DType::kI8;
-  bytes.in = p.input->raw();
-  bytes.out = p.out->raw();
-  bytes.batch = p.batch;
-  bytes.channels = p.channels;
-  bytes.height = p.axis[0];
-  bytes.width = p.axis[1];
-  const int64_t grain = std::max<int64_t>(1, 4 * kGrainElements / std::max<int64_t>(1, bytes.row_work()));
-  context.parallel_for(bytes.rows(), grain, [&](int64_t begin, int64_t end) { pool_byte_rows(bytes, begin, end); });
+Error run_small(KernelContext& context, const portable::Pooling& p) {
+  SmallPooling small;
+  small.type = p.out->dtype();
+  small.in = p.input->raw();
+  small.out = p.out->raw();
+  small.batch = p.batch;
+  small.channels = p.channels;
+  small.height = p.axis[0];
+  small.width = p.axis[1];
+  const int64_t row_bytes = small.row_work() * static_cast<int64_t>(element_size(small.type));
+  const int64_t grain = std::max<int64_t>(1, 4 * kGrainElements / std::max<int64_t>(1, row_bytes));
+  context.parallel_for(small.rows(), grain, [&](int64_t begin, int64_t end) { pool_small_rows(small, begin, end); });
   return Error::kOk;
 }
 
@@ -60,15 +61,16 @@ Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_in
   Tensor& indices = args.indices;
   portable::Pooling p;
   const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
-  const bool ours = out.dtype() == DType::kF32 || out.dtype() == DType::kU8 || out.dtype() == DType::kI8;
-  if (!ours || input.dtype() != out.dtype() || !is_channels_last(input) || !is_channels_last(out) ||
+  const DType type = out.dtype();
+  const bool ours = type == DType::kF32 || type == DType::kBF16 || type == DType::kU8 || type == DType::kI8;
+  if (!ours || input.dtype() != type || !is_channels_last(input) || !is_channels_last(out) ||
       indices.raw() != nullptr || indices.dtype() != DType::kI64 || indices.rank() != 4 ||
       portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::max_pool2d_with_indices_out(context, args);
   }
   Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
   if (error != Error::kOk || !begin_pooling(context, p, &error)) return error;
-  return out.dtype() == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax)) : run_bytes(context, p);
+  return type == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax)) : run_small(context, p);
 }
 
 Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {

@@ -37,66 +37,77 @@ struct Taps {
   const T* in;
   int64_t rows, row_stride;
   int64_t columns, column_stride;
+  T sign;  // of bytes: the bit to be turned over, if any
 };
+
+// Elements as signed integers in their order, and back: bytes with the sign turned over where they have none; bf16 with all
+// other bits turned over below zero.
+template <class D>
+HWY_INLINE hn::Vec<D> turned(D d, hn::Vec<D> x, hn::Vec<D> sign) {
+  if constexpr (sizeof(hn::TFromD<D>) == 1) return hn::Xor(x, sign);
+  if constexpr (sizeof(hn::TFromD<D>) == 2) return hn::Xor(x, hn::And(hn::ShiftRight<15>(x), hn::Set(d, 0x7fff)));
+}
+// NaNs below zero, which would be the least then: all others move down by so many, and they become the largest.
+template <class D>
+HWY_INLINE hn::Vec<D> negative_nans(D d) {
+  return hn::Set(d, sizeof(hn::TFromD<D>) == 2 ? 0x7f : 0);
+}
 
 // A register of channels.
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE void most_of(D d, const Taps<T>& taps, int64_t channel, T* out) {
+  const auto sign = hn::Set(d, taps.sign);
   auto most = hn::Set(d, std::numeric_limits<T>::lowest());
   for (int64_t y = 0; y < taps.rows; ++y) {
     const T* in = taps.in + y * taps.row_stride + channel;
-    for (int64_t x = 0; x < taps.columns; ++x) most = hn::Max(most, hn::LoadU(d, in + x * taps.column_stride));
+    for (int64_t x = 0; x < taps.columns; ++x) {
+      const auto element = hn::LoadU(d, in + x * taps.column_stride);
+      most = hn::Max(most, hn::Sub(turned(d, element, sign), negative_nans(d)));
+    }
   }
-  hn::StoreU(most, d, out + channel);
+  hn::StoreU(turned(d, hn::Add(most, negative_nans(d)), sign), d, out + channel);
 }
 
-// REQUIRES: at least a register of channels
+// Whole registers, of which the last may reach back over channels that are done. False if there are fewer channels than one
+// has.
 template <class D, typename T = hn::TFromD<D>>
-HWY_INLINE void most_in_registers(D d, const Taps<T>& taps, int64_t channels, T* out) {
+HWY_INLINE bool most_in_registers(D d, const Taps<T>& taps, int64_t channels, T* out) {
   const auto lanes = static_cast<int64_t>(hn::MaxLanes(d));
+  if (channels < lanes) return false;
   int64_t c = 0;
   for (; c + lanes <= channels; c += lanes) most_of(d, taps, c, out);
-  // The last register may reach back over channels that are done.
   if (c < channels) most_of(d, taps, channels - lanes, out);
+  return true;
 }
 
 template <typename T>
 HWY_INLINE void most_of_pixel(const Taps<T>& taps, int64_t channels, T* out) {
-  const hn::ScalableTag<T> d;
   // Where there are fewer channels than a register has, a smaller one takes them.
-  const hn::CappedTag<T, 16> small;
-  if (channels >= static_cast<int64_t>(hn::MaxLanes(d))) return most_in_registers(d, taps, channels, out);
-  if (channels >= static_cast<int64_t>(hn::MaxLanes(small))) return most_in_registers(small, taps, channels, out);
-  for (int64_t c = 0; c < channels; ++c) {
-    T most = std::numeric_limits<T>::lowest();
-    for (int64_t y = 0; y < taps.rows; ++y) {
-      for (int64_t x = 0; x < taps.columns; ++x) {
-        most = std::max(most, taps.in[y * taps.row_stride + x * taps.column_stride + c]);
-      }
-    }
-    out[c] = most;
-  }
+  if (most_in_registers(hn::ScalableTag<T>(), taps, channels, out)) return;
+  if (most_in_registers(hn::CappedTag<T, 16>(), taps, channels, out)) return;
+  most_in_registers(hn::CappedTag<T, 1>(), taps, channels, out);
 }
 
 template <typename T>
-void pool_row(const BytePooling& p, int64_t row) {
+void pool_row(const SmallPooling& p, int64_t row) {
   const int64_t line = p.width.in * p.channels;
   const T* in = static_cast<const T*>(p.in) + row / p.height.out * p.height.in * line;
   T* out = static_cast<T*>(p.out) + row * p.width.out * p.channels;
+  const T sign = p.type == DType::kU8 ? std::numeric_limits<T>::lowest() : T{0};
   const Inside rows(p.height, row % p.height.out);
   for (int64_t x = 0; x < p.width.out; ++x, out += p.channels) {
     const Inside columns(p.width, x);
     most_of_pixel<T>({in + rows.first * line + columns.first * p.channels, rows.count, p.height.dilation * line,
-                      columns.count, p.width.dilation * p.channels},
+                      columns.count, p.width.dilation * p.channels, sign},
                      p.channels, out);
   }
 }
 
 }  // namespace
 
-void pool_rows_of(const BytePooling& pooling, int64_t begin, int64_t end) {
+void pool_rows_of(const SmallPooling& pooling, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
-    pooling.is_signed ? pool_row<int8_t>(pooling, row) : pool_row<uint8_t>(pooling, row);
+    pooling.type == DType::kBF16 ? pool_row<int16_t>(pooling, row) : pool_row<int8_t>(pooling, row);
   }
 }
 
@@ -109,7 +120,7 @@ namespace berth::cpu {
 
 HWY_EXPORT(pool_rows_of);
 
-void pool_byte_rows(const BytePooling& pooling, int64_t begin, int64_t end) {
+void pool_small_rows(const SmallPooling& pooling, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(pool_rows_of)(pooling, begin, end);
 }
 

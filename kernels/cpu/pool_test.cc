@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/compare_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 
 namespace berth::cpu {
 namespace {
@@ -91,6 +91,28 @@ TEST(PoolLast, RandomMaximaOfBytes) {
     expect_same_as_portable("aten::max_pool2d_with_indices.out",
                             {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
                             {Array(type, sizes, {}, kLast), indices}, 0);
+  }
+}
+
+// Infinities of both signs, zeros, NaNs; the sign of a NaN is the processor's.
+TEST(PoolLast, RandomMaximaOfBf16) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomPool random(seed.value);
+  for (int i = 0; i < 60; ++i) {
+    const Array image = as_type(random.image(i % 2 == 1), DType::kBF16);
+    for (int64_t k = 0; k < image.tensor().numel(); ++k) {
+      uint16_t& x = image.tensor().data<uint16_t>()[k];
+      if ((x & 0x7fff) > 0x7f80 && random.from_to(0, 1) == 1) x = static_cast<uint16_t>(x ^ 0x8000);
+    }
+    const Axes a = random.axes();
+    const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
+    if (!is_possible(sizes)) continue;
+    const Array indices(DType::kI64, sizes, {}, kLast);
+    indices.tensor().set_data(nullptr);
+    expect_same_as_portable("aten::max_pool2d_with_indices.out",
+                            {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
+                            {Array(DType::kBF16, sizes, {}, kLast), indices}, 0);
   }
 }
 

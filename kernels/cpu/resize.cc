@@ -37,37 +37,36 @@ struct Columns {
   int64_t first = 0, count = 0;
 };
 
-// Calls f(image, y, output row from these columns on) for all rows of the output, which is of Elements.
-template <typename Element, typename F>
+// Calls f(image, y, at) for all rows of the output, of which these columns begin with element `at`.
+template <typename F>
 void for_each_row(KernelContext& context, const Upsampling& u, Columns columns, F&& f) {
   const int64_t line = u.axis[1].out * u.channels;
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, columns.count * u.channels));
   context.parallel_for(u.batch * u.axis[0].out, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      Element* const to = u.out->data<Element>() + row * line + columns.first * u.channels;
-      f(row / u.axis[0].out, row % u.axis[0].out, to);
+      f(row / u.axis[0].out, row % u.axis[0].out, row * line + columns.first * u.channels);
     }
   });
 }
 
-template <typename Element>
-const Element* input_row(const Upsampling& u, int64_t image, int64_t y) {
-  return u.input->data<Element>() + (image * u.axis[0].in + y) * u.axis[1].in * u.channels;
+// The element of the input that a row begins with.
+int64_t input_row(const Upsampling& u, int64_t image, int64_t y) {
+  return (image * u.axis[0].in + y) * u.axis[1].in * u.channels;
 }
 
 size_t table_bytes(const Tensor& out, size_t entry) {
   return out.rank() != 4 ? 0 : portable::table_columns(out) * entry + portable::kTempPadding;
 }
 
-// `table`: of each pixel of these columns, the one of the input that it is.
-template <typename Element>
-void move_pixels(KernelContext& context, const Upsampling& u, Columns columns, const int64_t* table) {
-  const size_t pixel = u.channels * sizeof(Element);
-  for_each_row<Element>(context, u, columns, [&](int64_t image, int64_t y, Element* to) {
-    const Element* from = input_row<Element>(u, image, nearest_element(u.axis[0], u.factor[0], y));
-    for (int64_t x = 0; x < columns.count; ++x, to += u.channels) {
-      std::memcpy(to, from + table[x] * u.channels, pixel);
-    }
+// `table`: of each pixel of these columns, the one of the input that it is. Elements have `size` bytes.
+void move_pixels(KernelContext& context, const Upsampling& u, Columns columns, int64_t size, const int64_t* table) {
+  const int64_t pixel = u.channels * size;
+  const char* const input = static_cast<const char*>(u.input->raw());
+  char* const out = static_cast<char*>(u.out->raw());
+  for_each_row(context, u, columns, [&](int64_t image, int64_t y, int64_t at) {
+    const char* from = input + input_row(u, image, nearest_element(u.axis[0], u.factor[0], y)) * size;
+    char* to = out + at * size;
+    for (int64_t x = 0; x < columns.count; ++x, to += pixel) std::memcpy(to, from + table[x] * pixel, pixel);
   });
 }
 
@@ -78,7 +77,7 @@ Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_n
   Error error = Error::kOk;
   Tensor& out = args.out;
   const size_t size = element_size(out.dtype());
-  if ((size != 1 && size != sizeof(float)) || !begin(context, args, &u, &error)) {
+  if (size > sizeof(float) || !begin(context, args, &u, &error)) {
     return portable::upsample_nearest2d_vec_out(context, args);
   }
   if (error != Error::kOk || out.numel() == 0) return error;
@@ -87,8 +86,7 @@ Error upsample_nearest2d_out(KernelContext& context, const arguments::upsample_n
   if (table == nullptr) return Error::kMemoryAllocationFailed;
   portable::for_each_table(width, [&](int64_t first, int64_t count) {
     for (int64_t x = 0; x < count; ++x) table[x] = nearest_element(u.axis[1], u.factor[1], first + x);
-    const Columns columns = {first, count};
-    size == 1 ? move_pixels<uint8_t>(context, u, columns, table) : move_pixels<float>(context, u, columns, table);
+    move_pixels(context, u, {first, count}, static_cast<int64_t>(size), table);
   });
   return Error::kOk;
 }
@@ -109,10 +107,11 @@ Error upsample_bilinear2d_out(KernelContext& context, const arguments::upsample_
   const Positions lines(u.axis[0], u.factor[0], align);
   portable::for_each_table(width, [&](int64_t first, int64_t count) {
     for (int64_t x = 0; x < count; ++x) table[x] = positions(first + x);
-    for_each_row<float>(context, u, {first, count}, [&](int64_t image, int64_t y, float* to) {
+    for_each_row(context, u, {first, count}, [&](int64_t image, int64_t y, int64_t at) {
       const Blend rows = lines(y);
-      blend_row({input_row<float>(u, image, rows.first), input_row<float>(u, image, rows.second), rows.weight, table,
-                 count, u.channels, to});
+      const float* const input = u.input->data<float>();
+      blend_row({input + input_row(u, image, rows.first), input + input_row(u, image, rows.second), rows.weight, table,
+                 count, u.channels, u.out->data<float>() + at});
     });
   });
   return Error::kOk;

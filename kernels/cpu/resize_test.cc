@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/compare_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 
 namespace berth::cpu {
 namespace {
@@ -38,6 +38,8 @@ TEST(ResizeLast, RandomSizesAndFactors) {
     for (int64_t k = 0; k < x.tensor().numel(); ++k) bytes.tensor().data<uint8_t>()[k] = static_cast<uint8_t>(random());
     expect_same_as_portable("aten::upsample_nearest2d.vec_out", {bytes, size, factors},
                             {Array(DType::kI8, out, {}, kLast)}, 0);
+    expect_same_as_portable("aten::upsample_nearest2d.vec_out", {as_type(x, DType::kBF16), size, factors},
+                            {Array(DType::kBF16, out, {}, kLast)}, 0);
     expect_same_as_portable("aten::upsample_bilinear2d.vec_out", {x, size, i % 2 == 0, factors},
                             {Array(DType::kF32, out, {}, kLast)}, 1e-5);
   }
