@@ -1,5 +1,5 @@
-// Results of bf16. The fears: a bit that changes, a result that an operator reads in f32, or that leaves the delegate, or
-// that has no kernel; and one that stays f32 without a reason.
+// Results of bf16. The fears: a bit that changes, a result that an operator reads in f32, at once or behind a move, or that
+// leaves the delegate, or that has no kernel; and one that stays f32 without a reason.
 #include "compiler/fuse/narrow_results.h"
 
 #include <algorithm>
@@ -126,13 +126,91 @@ TEST(NarrowResults, WhatAWideWeightIsMultipliedWithStays) {
   EXPECT_TRUE(one.says("result in f32: read-as-f32"));
 }
 
-TEST(NarrowResults, SumsWithAResidualStay) {
+TEST(NarrowResults, SumsWithAResidualAre16BitsToo) {
   const Fused one =
       with_narrow_results(two_convolutions("%s: f32[1,8,6,6] = aten::add.Tensor(%a, %x, 1)\n"
                                            "%r: f32[1,8,6,6] = aten::relu(%s)",
                                            "return %z"));
+  EXPECT_TRUE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in bf16"));
+}
+
+std::string pooled(const std::string& from) {
+  return "%r: f32[1,8,6,6], %i: i64[1,8,6,6] = aten::max_pool2d_with_indices(%" + from +
+         ", [3, 3], [1, 1], [1, 1], [1, 1], false)";
+}
+
+TEST(NarrowResults, BehindMaxPoolingTheyAre16Bits) {
+  const Fused one = with_narrow_results(two_convolutions(pooled("a"), "return %z"));
+  EXPECT_NE(one.text.find(": bf16[1,8,6,6]{0,2,3,1}, %i"), std::string::npos) << one.text;
+  EXPECT_TRUE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in bf16"));
+}
+
+// Rounded numbers may be equal where those of before were not.
+TEST(NarrowResults, WhoseLargestIsSoughtStay) {
+  const Fused one = with_narrow_results(two_convolutions(pooled("a"), "return %z, %i"));
   EXPECT_FALSE(has_narrow_result(one)) << one.text;
-  EXPECT_TRUE(one.says("result in f32: residual"));
+  EXPECT_FALSE(one.says("result in bf16"));
+}
+
+TEST(NarrowResults, WhatIsAveragedStays) {
+  const Fused one = with_narrow_results(two_convolutions(
+      "%r: f32[1,8,6,6] = aten::avg_pool2d(%a, [3, 3], [1, 1], [1, 1], false, true, none)", "return %z"));
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: read-as-f32"));
+}
+
+// Joined with what is f32, they would be f32 again.
+TEST(NarrowResults, JoinedOnesAre16BitsIfAllAre) {
+  for (const bool all : {true, false}) {
+    const std::string other =
+        all ? "aten::convolution(%x, %u, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)" : "aten::cumsum(%x, 3)";
+    const Fused one = with_narrow_results(
+        with_constants({{"w", {8, 8, 1, 1}}, {"u", {8, 8, 1, 1}}, {"v", {20, 16, 1, 1}}}, "%x: f32[1,8,6,6]",
+                       "%a: f32[1,8,6,6] = aten::convolution(%x, %w, none, [1, 1], "
+                       "[0, 0], [1, 1], false, [0, 0], 1)\n%o: f32[1,8,6,6] = " +
+                           other + R"(
+      %j: f32[1,16,6,6] = aten::cat([%a, %o], 1)
+      %m: f32[1,16,3,3], %i: i64[1,16,3,3] = aten::max_pool2d_with_indices(%j, [2, 2], [2, 2])
+      %z: f32[1,20,3,3] = aten::convolution(%m, %v, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      return %z
+    )"));
+    EXPECT_EQ(one.count("aten::cat"), 1u);
+    EXPECT_EQ(has_narrow_result(one), all) << one.text;
+    EXPECT_EQ(one.text.find(": bf16[1,16,6,6]") != std::string::npos, all) << one.text;
+  }
+}
+
+TEST(NarrowResults, WhatIsMovedIs16Bits) {
+  const Fused rows = with_narrow_results(with_constants({{"w", {12, 16}}, {"v", {6, 7}}}, "%x: f32[6,12]", R"(
+    %a: f32[6,16] = aten::mm(%x, %w)
+    %t: f32[16,6] = aten::t_copy(%a)
+    %r: f32[2,8,6] = aten::view_copy(%t, [2, 8, 6])
+    %s: f32[2,6,6] = aten::slice_copy.Tensor(%r, 1, 1, 7, 1)
+    %f: f32[12,6] = aten::view_copy(%s, [12, 6])
+    %z: f32[12,7] = aten::mm(%f, %v)
+    return %z
+  )"));
+  EXPECT_TRUE(has_narrow_result(rows)) << rows.text;
+  const Fused image = with_narrow_results(
+      two_convolutions("%u: f32[1,8,12,12] = aten::upsample_nearest2d.vec(%a, none, [2.0, 2.0])\n" +
+                           pooled("u").replace(pooled("u").find("[1, 1], [1, 1], [1, 1]"), 6, "[2, 2]"),
+                       "return %z"));
+  EXPECT_TRUE(has_narrow_result(image)) << image.text;
+}
+
+// One of two who read it: then it is f32 for both, and so is what was moved before.
+TEST(NarrowResults, WhatIsReadWideBehindAMoveStays) {
+  const Fused one = with_narrow_results(with_constants({{"w", {12, 16}}, {"v", {6, 7}}}, "%x: f32[6,12]", R"(
+    %a: f32[6,16] = aten::mm(%x, %w)
+    %t: f32[16,6] = aten::t_copy(%a)
+    %z: f32[16,7] = aten::mm(%t, %v)
+    %c: f32[16,6] = aten::cumsum(%t, 1)
+    return %z, %c
+  )"));
+  EXPECT_FALSE(has_narrow_result(one)) << one.text;
+  EXPECT_TRUE(one.says("result in f32: read-as-f32"));
 }
 
 // As its input it could be narrow.
@@ -167,7 +245,7 @@ TEST(NarrowResults, TypesThatNoKernelTakesAreRefused) {
   EXPECT_FALSE(parses("bf16", "f16", "none", "f32"));
   EXPECT_FALSE(parses("f16", "bf16", "none", "f32"));
   EXPECT_FALSE(parses("f32", "f32", "none", "bf16"));
-  EXPECT_FALSE(parses("f32", "bf16", "%r", "bf16"));
+  EXPECT_TRUE(parses("f32", "bf16", "%r", "bf16"));
   EXPECT_FALSE(parses("f32", "bf16", "none", "f16"));
   EXPECT_TRUE(ir::parse(R"(
     method m(%x: f32[2,4], %w: bf16[4,3]) {

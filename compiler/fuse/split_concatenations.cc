@@ -28,37 +28,63 @@ std::vector<float> channels_of(const ir::Constant& constant, const std::vector<f
   return part;
 }
 
-// The concatenation that the convolution reads, when it can be split.
-const Node* splittable(const Context& context, const Node& node) {
+// The concatenation that a convolution reads, and the max pooling between them, if there is one.
+struct Joined {
+  const Node* cat = nullptr;
+  const Node* pool = nullptr;
+};
+
+// What the convolution reads, when it can be split.
+Joined splittable(const Context& context, const Node& node) {
   if (!node.is(OpId::fused_conv_out) || std::get<bool>(node.args[arg::fused_conv_out::transposed]) ||
       node.args[arg::fused_conv_out::groups] != Argument(ir::Dim(1))) {
-    return nullptr;
+    return {};
   }
-  const ValueId whole = std::get<ValueId>(node.args[arg::fused_conv_out::input]);
-  const Node* cat = context.maker(whole);
+  const ValueId read = std::get<ValueId>(node.args[arg::fused_conv_out::input]);
+  Joined joined = {context.maker(read)};
+  ValueId whole = read;
+  if (joined.cat != nullptr && joined.cat->is(OpId::max_pool2d_with_indices_out)) {
+    joined.pool = joined.cat;
+    if (context.uses(read) != 1 || context.uses(joined.pool->results[1]) != 0) return {};
+    whole = std::get<ValueId>(joined.pool->args[arg::max_pool2d_with_indices_out::self]);
+    joined.cat = context.maker(whole);
+  }
   const ir::TensorType& type = context.type(whole);
-  const ir::TensorType& out = context.type(node.results[0]);
-  if (cat == nullptr || !cat->is(OpId::cat_out) || type.rank() != 4) return nullptr;
-  const auto dim = context.number(cat->args[arg::cat_out::dim]);
-  if ((dim != 1.0 && dim != -3.0) || context.uses(whole) != 1) return nullptr;
-  const auto& parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
+  if (joined.cat == nullptr || !joined.cat->is(OpId::cat_out) || type.rank() != 4) return {};
+  const auto dim = context.number(joined.cat->args[arg::cat_out::dim]);
+  if ((dim != 1.0 && dim != -3.0) || context.uses(whole) != 1) return {};
+  const auto& parts = std::get<ir::ValueList>(joined.cat->args[arg::cat_out::tensors]);
   const ir::Constant* weight = context.constant(node.args[arg::fused_conv_out::weight]);
-  if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return nullptr;
-  if (ir::max_numel(out, context.symbols()) > ir::max_numel(type, context.symbols())) return nullptr;
+  if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return {};
+  const ir::TensorType& out = context.type(node.results[0]);
+  if (ir::max_numel(out, context.symbols()) > ir::max_numel(context.type(read), context.symbols())) return {};
   // A concatenation takes other element types along, and tensors of one dimension without elements.
   const auto fits = [&](ValueId part) {
     const ir::TensorType& own = context.type(part);
     return own.dtype == DType::kF32 && own.rank() == 4 && own.shape[1].is_constant() && own.shape[1] != ir::Dim(0) &&
            own.shape[0] == type.shape[0] && own.shape[2] == type.shape[2] && own.shape[3] == type.shape[3];
   };
-  return std::all_of(parts.begin(), parts.end(), fits) ? cat : nullptr;
+  return std::all_of(parts.begin(), parts.end(), fits) ? joined : Joined();
+}
+
+// What is joined, each pooled.
+Expected<ir::ValueList> parts_of(const Joined& joined, ir::Builder& build) {
+  ir::ValueList parts = std::get<ir::ValueList>(joined.cat->args[arg::cat_out::tensors]);
+  if (joined.pool == nullptr) return parts;
+  const Node pool = *joined.pool;
+  for (ValueId& part : parts) {
+    std::vector<Argument> args = pool.args;
+    args[arg::max_pool2d_with_indices_out::self] = part;
+    BERTH_ASSIGN_OR_RETURN(part, build.one(OpId::max_pool2d_with_indices_out, std::move(args), pool.source));
+  }
+  return parts;
 }
 
 Expected<passes::Action> fuse_concatenation(Context& context, ir::Builder& build, NodeId id) {
-  const Node* cat = splittable(context, context.node(id));
-  if (cat == nullptr) return passes::Action::keep();
-  context.remark(*cat, Reason::kFused, "a sum of convolutions");
-  const ir::ValueList parts = std::get<ir::ValueList>(cat->args[arg::cat_out::tensors]);
+  const Joined joined = splittable(context, context.node(id));
+  if (joined.cat == nullptr) return passes::Action::keep();
+  context.remark(*joined.cat, Reason::kFused, "a sum of convolutions");
+  BERTH_ASSIGN_OR_RETURN(const ir::ValueList parts, parts_of(joined, build));
   const Node node = context.node(id);
   const ir::Constant constant = *context.constant(node.args[arg::fused_conv_out::weight]);
   const std::vector<float> weight = floats_of(constant);

@@ -6,7 +6,7 @@
 //
 // With the channels innermost a concatenation is a copy of everything, which this saves; the sum is a residual, which
 // is added where it lies. Done where the convolution alone reads the whole, and its result is no larger than that: then
-// less is moved than before. For targets with channels-last images.
+// less is moved than before. Max pooling may stand between: each part is pooled. For targets with channels-last images.
 #pragma once
 
 #include "compiler/fuse/context.h"

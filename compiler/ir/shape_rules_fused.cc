@@ -33,16 +33,13 @@ Status expect_input(const ShapeArgs& args, const TensorType& input, const Tensor
   return expect_f32(args, input);
 }
 
-// The type at argument `i`, of the result: bf16 where a weight of bf16 is multiplied, and nothing is added but a bias.
-Expected<DType> result_type(const ShapeArgs& args, size_t i, size_t weight, size_t residual) {
+// The type at argument `i`, of the result: bf16 where a weight of bf16 is multiplied.
+Expected<DType> result_type(const ShapeArgs& args, size_t i, size_t weight) {
   BERTH_ASSIGN_OR_RETURN(const DType type, args.dtype(i, DType::kF32));
   if (type == DType::kF32) return type;
-  if (type == DType::kBF16 && args.tensor(weight).dtype == DType::kBF16 && args.optional_tensor(residual) == nullptr) {
-    return type;
-  }
-  return args.fail(Error::kInvalidType,
-                   "expected a result of f32, or of bf16 where the weight is bf16 and there is no residual, found " +
-                       std::string(to_string(type)));
+  if (type == DType::kBF16 && args.tensor(weight).dtype == DType::kBF16) return type;
+  return args.fail(Error::kInvalidType, "expected a result of f32, or of bf16 where the weight is bf16, found " +
+                                            std::string(to_string(type)));
 }
 
 // Where a fused convolution has its weight, bias and packing.
@@ -89,7 +86,7 @@ Expected<Types> infer_fused_conv(const ShapeQuery& query) {
                                                {query.args.begin() + at::stride, query.args.begin() + at::activation}));
   TensorType& out = std::get<TensorType>(types[0]);
   BERTH_TRY(expect_residual(args, at::residual, out.shape));
-  BERTH_ASSIGN_OR_RETURN(out.dtype, result_type(args, at::dtype, at::weight, at::residual));
+  BERTH_ASSIGN_OR_RETURN(out.dtype, result_type(args, at::dtype, at::weight));
   out.dim_order = input.dim_order;
   return types;
 }
@@ -148,7 +145,7 @@ Expected<Types> infer_fused_linear(const ShapeQuery& query) {
     BERTH_TRY(args.same_size(bias->shape[0], shape.back(), "sizes of bias and columns"));
   }
   BERTH_TRY(expect_residual(args, at::residual, shape));
-  BERTH_ASSIGN_OR_RETURN(const DType type, result_type(args, at::dtype, at::weight, at::residual));
+  BERTH_ASSIGN_OR_RETURN(const DType type, result_type(args, at::dtype, at::weight));
   return args.one(type, std::move(shape));
 }
 

@@ -208,14 +208,17 @@ TEST(RandomCpu, BlocksByRowsGiveTheBitsOfTheirConvolutions) {
   }
 }
 
-/// Convolutions and products in a row.
+/// Convolutions and products in a row, with moves of elements between them.
 class Chain {
  public:
   explicit Chain(unsigned seed) : random_(seed) {
     const bool images = seed % 3 != 0;
     const int layers = whole(3, 5);
     images ? start({whole(1, 2), channels(), whole(5, 40), whole(5, 40)}) : start({whole(1, 200), channels()});
-    for (int i = 0; i < layers; ++i) images ? convolve() : multiply();
+    for (int i = 0; i < layers; ++i) {
+      images ? convolve() : multiply();
+      if (whole(0, 1) == 0 && i + 1 < layers) images ? move_image() : transpose();
+    }
   }
 
   /// That returns the last result, and the others with it if `all`.
@@ -252,6 +255,18 @@ class Chain {
     values_ += "%" + name + ": " + type_of(sizes) + " = const @" + name + "\n";
   }
 
+  // A result that is neither returned nor read by others than those behind it.
+  std::string add_hidden(const std::vector<int>& sizes, const std::string& call) {
+    const std::string name = "h" + std::to_string(++hidden_);
+    body_ += "%" + name + ": " + type_of(sizes) + " = " + call + "\n";
+    return name;
+  }
+  void add_result(const std::string& call) {
+    const std::string name = "r" + std::to_string(names_.size());
+    body_ += "%" + name + ": " + type_of(sizes_) + " = " + call + "\n";
+    names_.push_back(name);
+  }
+
   void finish(const std::string& call) {
     const std::string name = "r" + std::to_string(names_.size()), type = type_of(sizes_);
     const bool plain = whole(0, 2) == 0;
@@ -261,6 +276,11 @@ class Chain {
     names_.push_back(name);
   }
 
+  std::string convolution(const std::string& from, const std::string& weight, int stride, int padding) {
+    const std::string two = std::to_string(stride) + ", " + std::to_string(stride);
+    return "aten::convolution(%" + from + ", %" + weight + ", none, [" + two + "], [" + std::to_string(padding) + ", " +
+           std::to_string(padding) + "], [1, 1], false, [0, 0], 1)";
+  }
   void convolve() {
     const std::string weight = "w" + std::to_string(names_.size()), from = names_.back();
     const int window = whole(0, 2) == 0 || std::min(sizes_[2], sizes_[3]) < 3 ? 1 : 3;
@@ -268,9 +288,51 @@ class Chain {
     sizes_[1] = channels();
     add_constant(weight, {sizes_[1], in, window, window});
     for (const size_t i : {2, 3}) sizes_[i] = (sizes_[i] + 2 * padding - window) / stride + 1;
-    const std::string two = std::to_string(stride) + ", " + std::to_string(stride);
-    finish("aten::convolution(%" + from + ", %" + weight + ", none, [" + two + "], [" + std::to_string(padding) + ", " +
-           std::to_string(padding) + "], [1, 1], false, [0, 0], 1)");
+    finish(convolution(from, weight, stride, padding));
+  }
+  // Of the last result, with as many pixels.
+  std::string hidden_convolution(int to) {
+    const std::string weight = "v" + std::to_string(++hidden_);
+    const int window = whole(0, 1) == 0 ? 1 : 3, in = sizes_[1];
+    add_constant(weight, {to, in, window, window});
+    std::vector<int> sizes = sizes_;
+    sizes[1] = to;
+    return add_hidden(sizes, convolution(names_.back(), weight, 1, window / 2));
+  }
+
+  void move_image() {
+    switch (whole(0, 4)) {
+      case 0: return pool(names_.back());
+      case 1: {
+        const int first = channels(), last = channels();
+        const std::string a = hidden_convolution(first), b = hidden_convolution(last);
+        sizes_[1] = 2 * (first + last);
+        // So many parts that a convolution over them is not a sum of convolutions, whichever of its inputs are returned.
+        return pool(add_hidden(sizes_, "aten::cat([%" + a + ", %" + b + ", %" + a + ", %" + b + "], 1)"));
+      }
+      case 2: {
+        const int to = channels();
+        const std::string a = hidden_convolution(to), b = hidden_convolution(to);
+        sizes_[1] = to;
+        return finish("aten::add.Tensor(%" + a + ", %" + b + ", 1)");
+      }
+      case 3:
+        for (const size_t i : {2, 3}) sizes_[i] *= 2;
+        return add_result("aten::upsample_nearest2d.vec(%" + names_.back() + ", none, [2.0, 2.0])");
+      default: {
+        const std::string from = names_.back();
+        std::swap(sizes_[2], sizes_[3]);
+        return add_result("aten::permute_copy(%" + from + ", [0, 1, 3, 2])");
+      }
+    }
+  }
+  void pool(const std::string& from) {
+    const std::string name = "r" + std::to_string(names_.size());
+    for (const size_t i : {2, 3}) sizes_[i] = (sizes_[i] - 1) / 2 + 1;
+    const std::string type = type_of(sizes_);
+    body_ += "%" + name + ": " + type + ", %i" + name + ": i64" + type.substr(3) +
+             " = aten::max_pool2d_with_indices(%" + from + ", [3, 3], [2, 2], [1, 1], [1, 1], false)\n";
+    names_.push_back(name);
   }
 
   void multiply() {
@@ -280,8 +342,14 @@ class Chain {
     add_constant(weight, {depth, sizes_[1]});
     finish("aten::mm(%" + from + ", %" + weight + ")");
   }
+  void transpose() {
+    const std::string from = names_.back();
+    std::swap(sizes_[0], sizes_[1]);
+    add_result("aten::t_copy(%" + from + ")");
+  }
 
   std::mt19937 random_;
+  int hidden_ = 0;
   std::vector<int> sizes_;
   std::vector<std::string> names_;
   std::string constants_, head_, values_, body_;
@@ -293,7 +361,7 @@ TEST(RandomCpu, NarrowResultsGiveTheBitsOfWideOnes) {
                                                    std::make_unique<HostThreadPool>(4)};
   const char* from = std::getenv("BERTH_SEED");
   const unsigned first = from != nullptr ? static_cast<unsigned>(std::strtoul(from, nullptr, 10)) : 1;
-  for (unsigned seed = first; seed < first + 24 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = first; seed < first + 40 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
     const Chain chain(seed);
     CompileOptions options;
