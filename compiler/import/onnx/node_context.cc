@@ -44,7 +44,7 @@ Operand* NodeContext::operand(size_t i) {
   Operand* found = scope_.find(node_.inputs[i]);
   if (found == nullptr) {
     invalid("input \"" + std::string(node_.inputs[i]) +
-            "\" is not defined before this node; nodes must stand in topological order");
+            "\" is not defined, or it is computed from this node's own results");
     return nullptr;
   }
   if (found->id.valid() || found->known.has_value() || !found->is_tensor()) return found;

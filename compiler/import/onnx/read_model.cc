@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/import/onnx/model.h"
+#include "compiler/import/onnx/order_nodes.h"
 #include "compiler/import/onnx/wire.h"
 
 namespace berth::onnx {
@@ -131,13 +132,14 @@ class Walk {
     auto inner = std::make_shared<Graph>();
     ++depth_;
     const bool fine = graph(bytes, *inner);
+    order_nodes(inner->nodes);
     --depth_;
     out.graph = std::move(inner);
     return fine;
   }
 
   bool function(std::string_view bytes, Function& out) {
-    return message("function", bytes, [&](const WireReader& r) {
+    const bool fine = message("function", bytes, [&](const WireReader& r) {
       switch (r.field()) {
         case 1: return as_bytes(r, out.name);
         case 4: return as_bytes(r, add(out.inputs));
@@ -151,6 +153,8 @@ class Walk {
         default: return true;
       }
     });
+    if (fine) order_nodes(out.nodes);
+    return fine;
   }
 
   bool node(std::string_view bytes, Node& out) {
@@ -339,6 +343,7 @@ Expected<Model> read_model(std::string_view file) {
   Model model;
   Walk walk(file.size());
   if (!walk.model(file, model)) return walk.failure();
+  order_nodes(model.graph.nodes);
   return model;
 }
 

@@ -107,15 +107,33 @@ TEST(ReadModel, MissingOperatorsAreListedAllAtOnceWithTheirNodes) {
             "those of other domains than ONNX's come with --plugin");
 }
 
-TEST(ReadModel, OrderAndNamesAreChecked) {
-  TestModel unordered;
-  unordered.input("x", {2});
-  unordered.node("Relu", {"later"}, {"y"}).name("first");
-  unordered.node("Relu", {"x"}, {"later"});
-  unordered.output("y");
-  EXPECT_EQ(failure(unordered),
-            "onnx node \"first\": Relu: input \"later\" is not defined before this node; nodes must stand in "
-            "topological order");
+// As ONNX Runtime reads them: what is inserted is often appended.
+TEST(ReadModel, NodesThatStandBehindTheirReadersAreMoved) {
+  TestModel m;
+  m.input("x", {2});
+  m.node("Abs", {"x"}, {"a"});
+  m.node("Add", {"later", "a"}, {"y"});
+  m.node("Relu", {"last"}, {"later"});
+  m.node("Neg", {"a"}, {"last"});
+  m.output("y");
+  TestModel sorted;
+  sorted.input("x", {2});
+  sorted.node("Abs", {"x"}, {"a"});
+  sorted.node("Neg", {"a"}, {"last"});
+  sorted.node("Relu", {"last"}, {"later"});
+  sorted.node("Add", {"later", "a"}, {"y"});
+  sorted.output("y");
+  EXPECT_EQ(failure(m), "");
+  EXPECT_EQ(body(m), body(sorted));
+}
+
+TEST(ReadModel, CirclesAndNamesAreChecked) {
+  TestModel circle;
+  circle.input("x", {2});
+  circle.node("Add", {"later", "x"}, {"y"}).name("first");
+  circle.node("Relu", {"y"}, {"later"});
+  circle.output("y");
+  EXPECT_CONTAINS(failure(circle), "is not defined, or it is computed from this node's own results");
 
   TestModel twice;
   twice.input("x", {2});
