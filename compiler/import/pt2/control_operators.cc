@@ -224,8 +224,7 @@ void import_scan(NodeContext& n, const ValueList& carried, size_t scanned_at) {
 void import_map(NodeContext& n) { import_scan(n, {}, 1); }
 void import_torch_scan(NodeContext& n) { import_scan(n, tensors_at(n, 1), 2); }
 
-// wrap_with_set_grad_enabled(flag, graph, operands…), wrap_with_autocast(…, graph, operands…),
-// invoke_subgraph(graph, name, operands…)
+// wrap_with_set_grad_enabled(flag, graph, operands…), invoke_subgraph(graph, name, operands…)
 void import_wrapper(NodeContext& n) {
   const std::vector<NamedArgument>& inputs = n.node().inputs;
   size_t at = 0;
@@ -238,6 +237,24 @@ void import_wrapper(NodeContext& n) {
   for (size_t i = 0; i < outputs.size(); ++i) n.output(i, outputs[i]);
 }
 
+// wrap_with_autocast(device, type, enabled, cached, graph, operands…)
+void import_autocast(NodeContext& n) {
+  const std::vector<NamedArgument>& inputs = n.node().inputs;
+  const std::optional<DType> around = std::exchange(n.state().autocast, std::nullopt);
+  const auto is = [&](size_t i, ArgumentKind kind) { return i < inputs.size() && inputs[i].value.kind == kind; };
+  if (is(2, ArgumentKind::kBool) && inputs[2].value.ints[0] != 0) {
+    if (!is(0, ArgumentKind::kString) || inputs[0].value.text != "cpu") {
+      return n.unsupported(
+          "torch.autocast for another device than \"cpu\"; run_decompositions() writes its casts down");
+    }
+    const IrArgument type = n.value(inputs[1].value, "dtype");
+    const Dim* number = std::get_if<Dim>(&type);
+    n.state().autocast = number != nullptr ? static_cast<DType>(number->value) : DType::kBF16;
+  }
+  import_wrapper(n);
+  n.state().autocast = around;
+}
+
 constexpr OperatorRow kControlRows[] = {
     {"auto_functionalized", import_functionalized},
     {"auto_functionalized_v2", import_functionalized},
@@ -246,7 +263,7 @@ constexpr OperatorRow kControlRows[] = {
     {"map_impl", import_map},
     {"scan", import_torch_scan},
     {"wrap_with_set_grad_enabled", import_wrapper},
-    {"wrap_with_autocast", import_wrapper},
+    {"wrap_with_autocast", import_autocast},
     {"invoke_subgraph", import_wrapper},
 };
 

@@ -96,5 +96,44 @@ TEST(ControlPt2, MapAndScanGoThroughRows) {
   EXPECT_EQ(numbers(outputs[1]), Floats({10, 0, 30, 0, 50, 0}));
 }
 
+/// A region of torch.autocast: x y, the product of its elements, and x + x.
+TestProgram autocast_region(const char* device, bool enabled) {
+  constexpr int kSchemaBF16 = 13;
+  TestGraph region;
+  region.placeholder("a", {1, 2});
+  region.placeholder("w", {2, 2});
+  region.node("aten.mm.default", {{"self", tensor("a")}, {"mat2", tensor("w")}}, "m", {1, 2}, kSchemaBF16);
+  region.node("aten.prod.default", {{"self", tensor("m")}}, "p", {});
+  region.node("aten.add.Tensor", {{"self", tensor("a")}, {"other", tensor("a")}}, "s", {1, 2});
+  for (const char* result : {"m", "p", "s"}) region.result(tensor(result));
+  TestProgram p;
+  p.input("x", {1, 2});
+  p.input("y", {2, 2});
+  p.node("higher_order.wrap_with_autocast",
+         {{"", text(device)},
+          {"", element_type(kSchemaBF16)},
+          {"", truth(enabled)},
+          {"", truth(false)},
+          {"", region.as_argument()},
+          {"", tensor("x")},
+          {"", tensor("y")}},
+         json::array({tensor("m"), tensor("p"), tensor("s")}));
+  for (const char* result : {"m", "p", "s"}) p.output(result);
+  return p;
+}
+
+TEST(ControlPt2, AutocastRoundsWhatProductsReadAlone) {
+  const auto inputs = [] { return std::vector<eval::Item>{floats({1, 2}, {1.001f, 1}), floats({2, 2}, {1, 0, 0, 1})}; };
+  const auto rounded = run(autocast_region("cpu", true), inputs());
+  EXPECT_EQ(std::get<eval::Array>(rounded[0]).dtype, DType::kBF16);
+  EXPECT_EQ(std::get<eval::Array>(rounded[1]).dtype, DType::kF32);
+  EXPECT_EQ(numbers(rounded[1]), Floats({1}));
+  EXPECT_EQ(numbers(rounded[2]), Floats({2.002f, 2}));
+  const auto plain = run(autocast_region("cpu", false), inputs());
+  EXPECT_EQ(numbers(plain[0]), Floats({1.001f, 1}));
+  EXPECT_EQ(numbers(run(autocast_region("cuda", false), inputs())[0]), Floats({1.001f, 1}));
+  EXPECT_TRUE(says(failure_of(autocast_region("cuda", true).import()), "run_decompositions()"));
+}
+
 }  // namespace
 }  // namespace berth::pt2

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/import/pt2/autocast.h"
+
 namespace berth::pt2 {
 namespace {
 
@@ -85,6 +87,7 @@ NodeContext::NodeContext(ImportState& state, ir::Builder& build, Scope& scope, c
       graph_(graph),
       node_(node),
       first_new_value_(state.method.values.next_id()) {
+  if (state.autocast.has_value()) floats_ = autocast(name().type, *state.autocast);
   for (const Argument& output : node.outputs) {
     if (output.names.empty() && output.kind != ArgumentKind::kTensors) outputs_.emplace_back();  // None
     outputs_.insert(outputs_.end(), output.names.begin(), output.names.end());
@@ -136,8 +139,12 @@ IrArgument NodeContext::part_of(const Argument& argument, size_t i, std::string_
   if (part_ != Part::kNone && found != scope_.end() && found->second.is_complex()) {
     return part_ == Part::kReal ? found->second.parts.real : found->second.parts.imaginary;
   }
-  const IrArgument whole = named_value(argument.names[i]);
-  const ValueId* tensor = std::get_if<ValueId>(&whole);
+  IrArgument whole = named_value(argument.names[i]);
+  ValueId* tensor = std::get_if<ValueId>(&whole);
+  if (floats_.has_value() && tensor != nullptr) {
+    const DType type = Lowering::dtype(*tensor);
+    if (is_floating(type) && type != DType::kF64) *tensor = cast(*tensor, *floats_);
+  }
   if (part_ != Part::kImaginary || tensor == nullptr || !is_data(name)) return whole;
   return op(OpId::full_like_out, {*tensor, Dim(0), None(), number_of(Lowering::dtype(*tensor))});
 }

@@ -38,6 +38,7 @@ struct ImportState {
   ir::Method& method;
   SymbolTable& symbols;
   lowering::FourierConstants transforms = {};
+  std::optional<DType> autocast = {};  // within a region of torch.autocast: the type of products
 };
 
 /// What accessors give of complex tensors and numbers, and what the outputs then are.
@@ -130,6 +131,7 @@ class NodeContext : public lowering::Lowering {
   std::vector<std::string> outputs_;
   ValueId first_new_value_;
   Part part_ = Part::kNone;
+  std::optional<DType> floats_;  // what floats that the node reads are cast to (autocast.h)
 };
 
 /// "at model.py:12: return self.fc(x)": where the user wrote the node; empty when the file does not say.
