@@ -333,6 +333,9 @@ def indexing():
     case("index", "take", torch.take, real(3, 5), whole(4, low=0, high=15))
     case("index", "take_along", lambda x, i: torch.take_along_dim(x, i, 1), real(3, 5), whole(1, 2, low=0, high=5))
     case("index", "one_hot", lambda x: F.one_hot(x, 5), whole(4, low=0, high=5))
+    case("index", "isin", torch.isin, whole(3, 4, low=0, high=6), whole(2, 2, low=0, high=6))
+    case("index", "isin_none_of", lambda x, y: torch.isin(x, y, invert=True), real(7), torch.zeros(0))
+    case("index", "isin_number", lambda x: torch.isin(x, 2), whole(5, low=0, high=4))
     case("index", "mask_write", lambda x, m: torch.where(m, x, x.new_zeros(())), real(3, 5), truth(3, 5))
     case("index", "nonzero", lambda x: x.nonzero(), truth(3, 5))
     case("index", "masked_select", lambda x, m: x.masked_select(m), real(3, 5), truth(3, 5))
@@ -340,6 +343,12 @@ def indexing():
     case("index", "repeat_interleave", lambda x, r: x.repeat_interleave(r, 0, output_size=4), real(3, 2), torch.tensor([1, 0, 3]))
     case("index", "as_strided", lambda x: x.as_strided((2, 3), (1, 2), 1), real(12))
     case("index", "embedding_bag_like", lambda w, i: w[i].mean(1), real(10, 4), whole(2, 3, low=0))
+
+
+def integer_products():
+    eight = dict(low=-128, high=128, dtype=torch.int8)
+    for depth in 8, 2056:  # sums of more than 2^10 products need not be exact in f32
+        case("matrix", f"int_mm_{depth}", torch._int_mm, whole(32, depth, **eight), whole(depth, 16, **eight))
 
 
 def creation():
@@ -429,9 +438,9 @@ def all_cases():
         from pt2_modules import module_programs
         from pt2_programs import whole_programs
         from pt2_whole_operators import whole_operators
-        for family in (activations, pointwise, casts, layout, linear, convolutions, norms, reductions, indexing, creation,
-                       resizing, recurrent, attention, complexes, *whole_programs(), *module_programs(),
-                       *whole_operators()):
+        for family in (activations, pointwise, casts, layout, linear, integer_products, convolutions, norms, reductions,
+                       indexing, creation, resizing, recurrent, attention, complexes, *whole_programs(),
+                       *module_programs(), *whole_operators()):
             SEED.manual_seed(7)
             torch.manual_seed(7)
             family()

@@ -37,6 +37,17 @@ void import_index(NodeContext& n) {
   n.output(n.op(OpId::index_Tensor_out, {x, without_masks(n, indices)}));
 }
 
+// Each element beside all that it may be.
+void import_isin(NodeContext& n) {
+  const ValueId x = n.tensor(n.has("elements") ? "elements" : "element");
+  const ValueId all = n.tensor(n.has("test_elements") ? "test_elements" : "test_element", x);
+  std::vector<Dim> beside = n.shape(x);
+  beside.emplace_back(1);
+  const ValueId row = n.view(all, {n.product(n.shape(all), 0, n.rank(all))});
+  const ValueId found = n.op(OpId::any_out, {n.op(OpId::eq_Tensor_out, {n.view(x, beside), row}), Dim(-1), false});
+  n.output(n.truth("invert", false) ? n.op(OpId::logical_not_out, {found}) : found);
+}
+
 void import_index_put(NodeContext& n) {
   const ValueId x = n.tensor("self");
   const ValueId values = n.cast(n.tensor("values", x), n.dtype(x));
@@ -153,6 +164,7 @@ constexpr OperatorRow kIndexRows[] = {
     {"index_copy", import_index_copy},
     {"index_fill", import_index_fill},
     {"index_put", import_index_put},
+    {"isin", import_isin},
     {"nonzero_numpy", import_nonzero_tuple},
     {"one_hot", import_one_hot},
     {"scatter", import_scatter},

@@ -115,7 +115,30 @@ void import_cdist(NodeContext& n) {
                 {n.tensor("x1"), n.tensor("x2"), n.number("p", 2), n.scalar("compute_mode", None())}));
 }
 
+// [rows, k] × [k, columns] of i8, in i32. f32 holds the sum of 2^10 products exactly, f64 that of any.
+void import_int_mm(NodeContext& n) {
+  const ValueId a = n.tensor("self");
+  const ValueId b = n.tensor("mat2");
+  if (n.ok() && (n.rank(a) != 2 || n.rank(b) != 2)) return n.invalid("expected matrices, found " + n.type_text(a));
+  if (!n.ok()) return;
+  const int64_t k = n.fixed(n.dim(a, 1), "what is summed over");
+  constexpr int64_t kExact = 1 << 10;
+  constexpr int64_t kMostParts = 64;
+  const bool narrow = k <= kExact * kMostParts;
+  const DType type = narrow ? DType::kF32 : DType::kF64;
+  ValueId sum;
+  for (int64_t at = 0; at < std::max<int64_t>(k, 1) && n.ok(); at += narrow ? kExact : k) {
+    const int64_t end = narrow ? std::min(k, at + kExact) : k;
+    const ValueId left = n.cast(k > kExact ? n.slice(a, 1, at, end) : a, type);
+    const ValueId right = n.cast(k > kExact ? n.slice(b, 0, at, end) : b, type);
+    const ValueId part = n.cast(n.op(OpId::mm_out, {left, right}), DType::kI32);
+    sum = sum.valid() ? n.op(OpId::add_out, {sum, part}) : part;
+  }
+  n.output(sum);
+}
+
 constexpr OperatorRow kLinearRows[] = {
+    {"_int_mm", import_int_mm},
     {"_trilinear", import_trilinear},
     {"addbmm", import_addbmm},
     {"addmv", import_addmv},
