@@ -55,6 +55,11 @@ def branches():
     yield "cond_map", lambda x: torch.cond(x.sum() > 0, lambda x: torch_map(torch.neg, x), lambda x: x * 3, (x,)), None, rows
 
 
+def picks():
+    yield "mask", lambda x: x[x > 0] * 2, None, calls((3, 4))
+    yield "mask_of_rows", lambda x: x[x.sum(1) > 0].sum(0), None, calls((5, 4))
+
+
 def loops():
     from torch._higher_order_ops import map as torch_map
     from torch._higher_order_ops import scan, while_loop
@@ -104,7 +109,7 @@ def others():
 
 def programs():
     """(name, module, dynamic sizes or None, the arguments of each call)"""
-    for family in (branches, loops, others):
+    for family in (branches, picks, loops, others):
         for name, function, dynamic, arguments in family():
             yield name, function if isinstance(function, nn.Module) else Function(function), dynamic, arguments
 

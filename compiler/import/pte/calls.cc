@@ -1,5 +1,6 @@
 // Instructions that call kernels, and those that move values.
 #include "compiler/import/pte/method_importer.h"
+#include "compiler/ir/arguments.h"
 #include "compiler/ir/own_operators.h"
 
 namespace berth::pte {
@@ -87,6 +88,25 @@ bool MethodImporter::is_copy_within(const std::string& name, const flatbuffers::
   return from != nullptr && to != nullptr && format::tensor_device(*from) == format::tensor_device(*to);
 }
 
+Status MethodImporter::expand_masks(ir::ValueList* indices) {
+  ir::ValueList all;
+  for (const ValueId index : *indices) {
+    const ir::TensorType* type = index.valid() ? method_.value(index).tensor() : nullptr;
+    const int64_t rank = type != nullptr && type->dtype == DType::kBool ? static_cast<int64_t>(type->shape.size()) : 0;
+    if (rank == 0) {
+      all.push_back(index);
+      continue;
+    }
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, one(OpId::nonzero_out, {index}, ""));
+    for (int64_t i = 0; i < rank; ++i) {
+      BERTH_ASSIGN_OR_RETURN(const ValueId column, one(OpId::select_copy_int_out, {rows, Dim(1), Dim(i)}, ""));
+      all.push_back(column);
+    }
+  }
+  *indices = std::move(all);
+  return Done{};
+}
+
 Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers::Vector<int32_t>& args) {
   std::vector<Argument> given;
   uint32_t next = 0;
@@ -98,6 +118,10 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
     if (next >= args.size()) return invalid("has only " + std::to_string(args.size()) + " arguments");
     BERTH_ASSIGN_OR_RETURN(Argument value, argument(parameter, args.Get(next++)));
     given.push_back(std::move(value));
+  }
+  if (op.id == OpId::index_Tensor_out) {
+    auto* indices = std::get_if<ir::ValueList>(&given[arg::index_Tensor_out::indices]);
+    if (indices != nullptr) BERTH_TRY(expand_masks(indices));
   }
   std::vector<Slot> results;
   if (op.writes_self) {

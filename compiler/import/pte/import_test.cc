@@ -77,6 +77,23 @@ TEST(ImportPte, AnOffsetWrittenTwiceIsTwoValues) {
   EXPECT_EQ(numbers(outputs[1]), (Floats{-6, -10}));
 }
 
+// x[mask] of one mask for the rows; how many it picks only the data tell.
+TEST(ImportPte, MasksAmongIndicesAreThePlacesOfTruth) {
+  MethodDesc m;
+  m.values = {tensor({3, 2}, 0), tensor({3}, 64, DType::kBool), format::OptionalTensorListDesc{{1}},
+              bounded({3, 2}, 128)};
+  m.inputs = {0, 1};
+  m.outputs = {3};
+  m.operators = {{"aten::index", "Tensor_out"}};
+  m.instructions = {KernelCallDesc{0, {0, 2, 3, 3}}};
+  const ir::Module module = imported(program_of(m));
+  const auto picked = [&](std::vector<uint8_t> mask) {
+    return numbers(run(module, {floats({3, 2}, {1, 2, 3, 4, 5, 6}), array(DType::kBool, {3}, std::move(mask))})[0]);
+  };
+  EXPECT_EQ(picked({1, 0, 1}), (Floats{1, 2, 5, 6}));
+  EXPECT_EQ(picked({0, 0, 0}), Floats());
+}
+
 // Value 2 lies where value 1 does, under another shape; no instruction says so.
 TEST(ImportPte, ElidedViewsSeeWhatWasWrittenThere) {
   MethodDesc m;
