@@ -1,4 +1,4 @@
-"""Operators of com.microsoft on random shapes, against ONNX Runtime: one node a model, seeded.
+"""Operators of com.microsoft and ai.onnx.ml on random shapes, against ONNX Runtime: one node a model, seeded.
 
 What ONNX Runtime has for GPUs alone (PackedAttention, BiasSplitGelu) is compared with a few lines of NumPy.
 """
@@ -20,6 +20,7 @@ class Case:
     def __init__(self, operator, rng):
         self.operator, self.rng = operator, rng
         self.inputs, self.outputs, self.attributes, self.expected, self.rtol = [], 1, {}, None, 1e-4
+        self.domain = "com.microsoft"
 
     def add(self, array, constant=False):
         self.inputs.append((array, constant))
@@ -202,6 +203,32 @@ def fused_conv(c):
         c.attributes["activation_params"] = numbers
 
 
+def fused_gemm(c):
+    rows, inner, columns = c.size(1, 4), c.size(1, 5), c.size(1, 6)
+    c.reals(rows, inner)
+    turned = c.pick(0, 1)
+    c.reals(*((columns, inner) if turned else (inner, columns)), constant=True)
+    if c.pick(True, False):
+        c.reals(columns, constant=True)
+    name, alpha, beta = c.pick(("Relu", None, None), ("Tanh", None, None), ("Softplus", None, None), ("Elu", .7, None),
+                               ("LeakyRelu", .2, None), ("HardSigmoid", .3, .6), ("ThresholdedRelu", .4, None))
+    c.attributes = {"activation": name, "transB": turned, "alpha": .5}
+    if alpha is not None:
+        c.attributes["activation_alpha"] = alpha
+    if beta is not None:
+        c.attributes["activation_beta"] = beta
+
+
+def fused_matmul(c):
+    batches, rows, inner, columns = (c.size(1, 3), c.size(1, 3)), c.size(1, 4), c.size(1, 5), c.size(1, 6)
+    c.attributes = {"alpha": .5}
+    for name, (first, last) in ("A", (rows, inner)), ("B", (inner, columns)):
+        turned, behind = c.pick(0, 1), c.pick(0, 1)
+        first, last = (last, first) if turned else (first, last)
+        c.reals(*((first, *batches, last) if behind else (*batches, first, last)))
+        c.attributes |= {f"trans{name}": turned, f"transBatch{name}": behind}
+
+
 def rotary_embedding(c):
     batch, length, heads, size = c.size(1, 3), c.size(1, 5), c.size(1, 3), 2 * c.size(2, 5)
     c.reals(batch, length, heads * size)
@@ -227,11 +254,70 @@ def skip_layer_normalization(c):
         c.reals(shape[-1], constant=True)
 
 
+def matmul_nbits(c):
+    bits, block, k, columns = c.pick(2, 4, 8), c.pick(16, 32), c.size(3, 70), c.size(1, 9)
+    blocks = -(-k // block)
+    c.reals(c.size(1, 4), k)
+    c.add(c.rng.integers(0, 256, (columns, blocks, block * bits // 8)).astype(np.uint8), constant=True)
+    c.reals(columns, blocks, constant=True)
+    if c.pick(True, False):
+        c.add(c.rng.integers(0, 256, (columns, -(-blocks * bits // 8))).astype(np.uint8), constant=True)
+    c.attributes = {"K": k, "N": columns, "bits": bits, "block_size": block}
+
+
+def matmul_bnb4(c):
+    block, k, columns = c.pick(16, 32), c.size(3, 70), 2 * c.size(1, 9)
+    c.reals(c.size(1, 4), k)
+    c.add(c.rng.integers(0, 256, k * columns // 2).astype(np.uint8), constant=True)
+    c.add(c.rng.random(-(-k * columns // block)).astype(np.float32), constant=True)
+    c.attributes = {"K": k, "N": columns, "block_size": block, "quant_type": c.pick(0, 1)}
+
+
+def of_learning(c):
+    c.domain = "ai.onnx.ml"
+    return c.reals(c.size(1, 4), c.size(2, 6))
+
+
+def imputer(c):
+    x = of_learning(c)
+    x[c.rng.random(x.shape) > .6] = replaced = c.pick(np.nan, 2.)
+    count = c.pick(1, x.shape[1])
+    c.attributes = {"imputed_value_floats": c.rng.standard_normal(count).tolist(), "replaced_value_float": float(replaced)}
+
+
+def normalizer(c):
+    x = of_learning(c)
+    x[0] = 0 if c.pick(True, False) else x[0]
+    c.attributes = {"norm": c.pick("MAX", "L1", "L2")}
+
+
+def linear(c, rows):
+    x = of_learning(c)
+    c.attributes = {"coefficients": c.rng.standard_normal(rows * x.shape[1]).tolist(),
+                    "intercepts": c.rng.standard_normal(rows).tolist()}
+
+
+def linear_regressor(c):
+    rows = c.size(1, 3)
+    linear(c, rows)
+    c.attributes["targets"] = rows
+
+
+def linear_classifier(c):
+    rows = c.size(2, 4)
+    linear(c, rows)
+    c.attributes |= {"classlabels_ints": (10 + c.rng.permutation(rows)).tolist(), "multi_class": 1,
+                     "post_transform": c.pick("NONE", "SOFTMAX", "LOGISTIC")}
+    c.outputs = 2
+
+
 CASES = {"Attention": attention, "BiasSplitGelu": bias_split_gelu, "DynamicQuantizeLSTM": dynamic_quantize_lstm,
          "DynamicQuantizeMatMul": dynamic_quantize_matmul, "EmbedLayerNormalization": embed_layer_normalization,
-         "FusedConv": fused_conv, "GatherBlockQuantized": gather_block_quantized,
-         "GroupQueryAttention": group_query_attention, "MultiHeadAttention": multi_head_attention,
-         "PackedAttention": packed_attention, "RotaryEmbedding": rotary_embedding,
+         "FusedConv": fused_conv, "FusedGemm": fused_gemm, "FusedMatMul": fused_matmul,
+         "GatherBlockQuantized": gather_block_quantized, "GroupQueryAttention": group_query_attention,
+         "Imputer": imputer, "LinearClassifier": linear_classifier, "LinearRegressor": linear_regressor,
+         "MatMulBnb4": matmul_bnb4, "MatMulNBits": matmul_nbits, "MultiHeadAttention": multi_head_attention,
+         "Normalizer": normalizer, "PackedAttention": packed_attention, "RotaryEmbedding": rotary_embedding,
          "SkipLayerNormalization": skip_layer_normalization}
 
 
@@ -251,9 +337,9 @@ def model_of(case):
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
             inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
     outputs = [f"y{i}" for i in range(case.outputs)]
-    node = helper.make_node(case.operator, names, outputs, domain="com.microsoft", **case.attributes)
+    node = helper.make_node(case.operator, names, outputs, domain=case.domain, **case.attributes)
     graph = helper.make_graph([node], "one", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], constants)
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(case.domain, 1)]
     return helper.make_model(graph, opset_imports=imports, ir_version=9), feeds
 
 
@@ -290,4 +376,4 @@ def contrib(berth, patterns, tally):
                 problem = compare(berth, case, pathlib.Path(work))
             if problem:
                 problems.append(f"seed {seed}, round {i}, {case.attributes}: {problem}")
-        tally.add(f"com.microsoft.{operator}", "; ".join(problems) or None)
+        tally.add(f"{case.domain}.{operator}", "; ".join(problems) or None)

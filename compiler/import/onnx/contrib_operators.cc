@@ -6,6 +6,7 @@
 #include "compiler/import/lowering/matmul.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/quantize.h"
+#include "compiler/import/onnx/recurrent.h"
 
 namespace berth::onnx {
 namespace {
@@ -33,12 +34,19 @@ ValueId transposed(NodeContext& n, ValueId x) {
   return n.rank(x) < 2 ? x : n.op(OpId::transpose_copy_int_out, {x, Dim(-2), Dim(-1)});
 }
 
+/// [rows, batches…, columns] as [batches…, rows, columns], where attribute `name` says so.
+ValueId batches_first(NodeContext& n, ValueId x, const char* name) {
+  const int rank = n.rank(x);
+  if (n.integer(name, 0) == 0 || rank < 3) return x;
+  std::vector<int64_t> order;
+  for (int i = 1; i < rank - 1; ++i) order.push_back(i);
+  order.insert(order.end(), {0, rank - 1});
+  return n.permute(x, order);
+}
+
 void import_fused_matmul(NodeContext& n) {
-  if (n.integer("transBatchA", 0) != 0 || n.integer("transBatchB", 0) != 0) {
-    return n.unsupported("batches that are transposed (transBatchA, transBatchB)");
-  }
-  ValueId a = n.input(0);
-  ValueId b = n.input(1);
+  ValueId a = batches_first(n, n.input(0), "transBatchA");
+  ValueId b = batches_first(n, n.input(1), "transBatchB");
   if (n.integer("transA", 0) != 0) a = transposed(n, a);
   if (n.integer("transB", 0) != 0) b = transposed(n, b);
   const double alpha = n.number("alpha", 1);
@@ -73,38 +81,44 @@ void import_skip_rms_normalization(NodeContext& n) {
   n.output(0, n.op(OpId::mul_out, {n.op(OpId::mul_out, {x, inverse}), n.input(2)}));
 }
 
-// The weight is [columns, blocks, bytes of a block], elements of 4 bits with the low one first, or of 8; the row of a
-// block is (q - zero point) · scale, the zero points packed as the elements are.
+// The weight is [columns, blocks, bytes of a block], elements of 2 or 4 bits with the low one first, or of 8; the row of
+// a block is (q - zero point) · scale, the zero points packed as the elements are.
 ValueId unpacked(NodeContext& n, ValueId packed, int64_t bits) {
   if (bits == 8) return packed;
-  const ValueId low = n.op(OpId::bitwise_and_Scalar_out, {packed, Dim(15)});
-  const ValueId high = n.op(OpId::bitwise_right_shift_Tensor_Scalar_out, {packed, Dim(4)});
-  const ValueId pairs = n.op(OpId::stack_out, {ValueList{low, high}, Dim(-1)});
+  ValueList parts;
+  for (int64_t shift = 0; shift < 8; shift += bits) {
+    const ValueId low = n.op(OpId::bitwise_right_shift_Tensor_Scalar_out, {packed, Dim(shift)});
+    parts.push_back(n.op(OpId::bitwise_and_Scalar_out, {low, Dim((1 << bits) - 1)}));
+  }
+  const ValueId beside = n.op(OpId::stack_out, {parts, Dim(-1)});
   std::vector<Dim> shape = n.shape(packed);
   if (!n.ok() || shape.empty()) return {};
-  shape.back() = n.symbols().mul(shape.back(), Dim(2));
-  return n.view(pairs, shape);
+  shape.back() = n.symbols().mul(shape.back(), Dim(8 / bits));
+  return n.view(beside, shape);
 }
 
-ValueId activated(NodeContext& n, ValueId x) {
+void import_fused_conv(NodeContext& n) {
+  const ValueId x = plus(n, convolved(n), optional_input(n, 3));
   const std::string name = n.text("activation", "");
   const std::vector<double> numbers = n.numbers("activation_params");
   const auto number = [&](size_t i, double fallback) { return i < numbers.size() ? numbers[i] : fallback; };
-  if (name.empty()) return x;
-  if (name == "Relu") return n.op(OpId::relu_out, {x});
-  if (name == "Tanh") return n.op(OpId::tanh_out, {x});
-  if (name == "Sigmoid") return n.op(OpId::sigmoid_out, {x});
-  if (name == "LeakyRelu") return n.op(OpId::leaky_relu_out, {x, number(0, 0.01f)});
-  if (name == "Clip") return n.op(OpId::clamp_out, {x, number(0, -HUGE_VAL), number(1, HUGE_VAL)});
-  if (name == "HardSigmoid") {
-    const ValueId line = n.op(OpId::mul_Scalar_out, {x, number(0, 0.2f)});
-    return n.op(OpId::clamp_out, {n.op(OpId::add_Scalar_out, {line, number(1, 0.5)}), 0.0, 1.0});
-  }
-  n.unsupported("attribute 'activation' is \"" + name + "\"");
-  return x;
+  if (name.empty()) return n.output(0, x);
+  if (name == "Clip") return n.output(0, n.op(OpId::clamp_out, {x, number(0, -HUGE_VAL), number(1, HUGE_VAL)}));
+  Activation activation = with_defaults(name);
+  activation.alpha = number(0, activation.alpha);
+  activation.beta = number(1, activation.beta);
+  n.output(0, activate(n, activation, x));
 }
 
-void import_fused_conv(NodeContext& n) { n.output(0, activated(n, plus(n, convolved(n), optional_input(n, 3)))); }
+void import_fused_gemm(NodeContext& n) {
+  const ValueId x = gemm(n);
+  const std::string name = n.text("activation", "");
+  if (name.empty()) return n.output(0, x);
+  Activation activation = with_defaults(name);
+  activation.alpha = n.number("activation_alpha", activation.alpha);
+  activation.beta = n.number("activation_beta", activation.beta);
+  n.output(0, activate(n, activation, x));
+}
 
 // Half of the features, times the Gelu of the other half.
 void import_bias_split_gelu(NodeContext& n) {
@@ -174,10 +188,13 @@ void import_matmul_nbits(NodeContext& n) {
   const int64_t columns = n.integer("N", 0);
   const int64_t bits = n.integer("bits", 4);
   const int64_t block = n.integer("block_size", 0);
-  if (bits != 4 && bits != 8) return n.unsupported("weights of 4 or 8 bits only, found " + std::to_string(bits));
+  if (bits != 2 && bits != 4 && bits != 8) {
+    return n.unsupported("weights of 2, 4 or 8 bits only, found " + std::to_string(bits));
+  }
   constexpr int64_t kMost = INT32_MAX;
-  if (k < 1 || columns < 1 || block < 2 || block % 2 != 0 || k > kMost || columns > kMost || block > kMost) {
-    return n.invalid("attributes 'K', 'N' and 'block_size' must be positive numbers of 32 bits, block_size even");
+  if (k < 1 || columns < 1 || block < 2 || block * bits % 8 != 0 || k > kMost || columns > kMost || block > kMost) {
+    return n.invalid(
+        "attributes 'K', 'N' and 'block_size' must be positive numbers of 32 bits, and a block whole bytes");
   }
   if (n.has_input(4)) return n.unsupported("columns in another order (g_idx)");
   const int64_t blocks = (k + block - 1) / block;
@@ -190,14 +207,14 @@ void import_matmul_nbits(NodeContext& n) {
   if (n.has_input(3)) {
     ValueId zero = n.input(3);
     if (!is_floating(n.dtype(zero))) {
-      const int64_t bytes = bits == 8 ? blocks : (blocks + 1) / 2;
+      const int64_t bytes = (blocks * bits + 7) / 8;
       zero = unpacked(n, n.view(zero, {Dim(columns), Dim(bytes)}), bits);
       zero = n.slice(zero, 1, 0, blocks);
     }
     zero = n.view(n.cast(zero, type), {Dim(columns), Dim(blocks), Dim(1)});
     centred = n.op(OpId::sub_out, {centred, zero});
   } else {
-    centred = n.op(OpId::sub_Scalar_out, {centred, bits == 4 ? 8.0 : 128.0});
+    centred = n.op(OpId::sub_Scalar_out, {centred, bits == 2 ? 2.0 : bits == 4 ? 8.0 : 128.0});
   }
   ValueId weight = n.view(n.op(OpId::mul_out, {centred, scale}), {Dim(columns), Dim(blocks * block)});
   if (blocks * block != k) weight = n.slice(weight, 1, 0, k);
@@ -205,14 +222,62 @@ void import_matmul_nbits(NodeContext& n) {
   n.output(0, y);
 }
 
+// Codes of 4 bits, the high one first, of the weight [N, K] row by row, each for a number of a table; a block of them has
+// the magnitude of its largest as scale. NF4 are the quantiles of a normal distribution (Dettmers et al., QLoRA, 2023).
+void import_matmul_bnb4(NodeContext& n) {
+  const std::vector<double> positive = {0, 0.0625 / 12, 8.0 / 12, 1, 4.0 / 12, 6.0 / 12, 2.0 / 12, 3.0 / 12};
+  std::vector<double> table = positive;
+  for (const double number : positive) table.push_back(-number);
+  if (n.integer("quant_type", 1) != 0) {
+    table = {-1,
+             -0.6961928009986877,
+             -0.5250730514526367,
+             -0.39491748809814453,
+             -0.28444138169288635,
+             -0.18477343022823334,
+             -0.09105003625154495,
+             0,
+             0.07958029955625534,
+             0.16093020141124725,
+             0.24611230194568634,
+             0.33791524171829224,
+             0.44070982933044434,
+             0.5626170039176941,
+             0.7229568362236023,
+             1};
+  }
+  const int64_t k = n.integer("K", 0);
+  const int64_t columns = n.integer("N", 0);
+  const int64_t block = n.integer("block_size", 0);
+  constexpr int64_t kMost = INT32_MAX;
+  if (k < 1 || columns < 1 || block < 1 || k > kMost || columns > kMost || block > kMost) {
+    return n.invalid("attributes 'K', 'N' and 'block_size' must be positive numbers of 32 bits");
+  }
+  if (n.integer("transB", 1) != 1) return n.unsupported("a weight that is not transposed (transB)");
+  const ValueId packed = n.input(1);
+  if (n.ok() && n.dtype(packed) != DType::kU8) return n.invalid("the weight must be u8, found " + n.type_text(packed));
+  const ValueId high = n.op(OpId::bitwise_right_shift_Tensor_Scalar_out, {packed, Dim(4)});
+  const ValueId low = n.op(OpId::bitwise_and_Scalar_out, {packed, Dim(15)});
+  const int64_t count = (k * columns + 1) / 2;
+  ValueId codes = n.op(OpId::stack_out, {ValueList{n.view(high, {Dim(count)}), n.view(low, {Dim(count)})}, Dim(-1)});
+  codes = n.slice(n.view(n.cast(codes, DType::kI64), {Dim(2 * count)}), 0, 0, k * columns);
+  const ValueId values =
+      n.op(OpId::index_Tensor_out, {n.Lowering::numbers(DType::kF32, table, 1, 0), ValueList{codes}});
+  const ValueId scale = by_blocks(n, n.cast(n.input(2), DType::kF32), 0, block, values);
+  const ValueId weight = n.view(n.op(OpId::mul_out, {values, scale}), {Dim(columns), Dim(k)});
+  n.output(0, lowering::linear(n, n.input(0), n.cast(weight, n.dtype(n.input(0))), None()));
+}
+
 constexpr OperatorRow kContribRows[] = {
     {"BiasGelu", 2, 2, import_bias_gelu},
     {"BiasSplitGelu", 2, 2, import_bias_split_gelu},
     {"FastGelu", 1, 2, import_fast_gelu},
     {"FusedConv", 2, 4, import_fused_conv},
+    {"FusedGemm", 2, 3, import_fused_gemm},
     {"FusedMatMul", 2, 2, import_fused_matmul},
     {"GatherBlockQuantized", 3, 4, import_gather_block_quantized},
     {"Gelu", 1, 1, import_exact_gelu},
+    {"MatMulBnb4", 3, 3, import_matmul_bnb4},
     {"MatMulNBits", 3, 6, import_matmul_nbits},
     {"QuickGelu", 1, 1, import_quick_gelu},
     {"SkipLayerNormalization", 3, 5, import_skip_layer_normalization},

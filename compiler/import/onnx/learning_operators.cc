@@ -1,9 +1,10 @@
-// Operators of ai.onnx.ml that stand before and behind neural networks: ArrayFeatureExtractor, Binarizer, LabelEncoder,
-// Scaler.
+// Operators of ai.onnx.ml that stand before and behind neural networks (ArrayFeatureExtractor, Binarizer, Imputer,
+// LabelEncoder, Normalizer, Scaler), and linear models.
 //
 // Source: the pages of ONNX on ai.onnx.ml.
-#include <algorithm>
+#include <cmath>
 
+#include "compiler/import/lowering/matmul.h"
 #include "compiler/import/onnx/operators.h"
 
 namespace berth::onnx {
@@ -85,10 +86,81 @@ void import_label_encoder(NodeContext& n) {
   n.output(0, n.op(OpId::where_self_out, {any, found, default_label(n, n.dtype(values))}));
 }
 
+// `replaced_value_*`, or NaN where that is NaN, becomes the number of its feature.
+void import_imputer(NodeContext& n) {
+  const ValueId x = n.input(0);
+  if (n.ok() && !is_floating(n.dtype(x))) return n.unsupported("an input of " + n.type_text(x));
+  const double replaced = n.number("replaced_value_float", 0);
+  const ValueId hit = std::isnan(replaced) ? n.op(OpId::isnan_out, {x}) : n.op(OpId::eq_Scalar_out, {x, replaced});
+  n.output(0, n.op(OpId::where_self_out, {hit, n.cast(of_features(n, "imputed_value_floats", x), n.dtype(x)), x}));
+}
+
+// Rows divided by their largest element or by their norm; rows of norm 0 stay.
+void import_normalizer(NodeContext& n) {
+  const ValueId x = n.cast(n.input(0), DType::kF32);
+  const std::string name = n.text("norm", "MAX");
+  const DimList last = {Dim(-1)};
+  ValueId norm;
+  if (name == "MAX") norm = n.op(OpId::amax_out, {x, last, true});
+  if (name == "L1") norm = n.op(OpId::sum_IntList_out, {n.op(OpId::abs_out, {x}), last, true, None()});
+  if (name == "L2")
+    norm = n.op(OpId::sqrt_out, {n.op(OpId::sum_IntList_out, {n.op(OpId::mul_out, {x, x}), last, true, None()})});
+  if (!norm.valid()) return n.unsupported("attribute 'norm' is \"" + name + "\"");
+  const ValueId none = n.op(OpId::eq_Scalar_out, {norm, 0.0});
+  n.output(0, n.op(OpId::div_out, {x, n.op(OpId::where_self_out, {none, n.splat(DType::kF32, {}, 1), norm})}));
+}
+
+/// x [N, C] times 'coefficients' [`rows`, C], plus 'intercepts': [N, rows].
+ValueId linear_scores(NodeContext& n, int64_t rows) {
+  ValueId x = n.cast(n.input(0), DType::kF32);
+  if (n.rank(x) == 1) x = n.pad_rank(x, 2);
+  const std::vector<double> weights = n.numbers("coefficients");
+  const int64_t features = n.rank(x) == 2 ? n.fixed(n.dim(x, 1), "the number of features") : 0;
+  const std::vector<double> intercepts = n.numbers("intercepts");
+  const auto count = static_cast<int64_t>(weights.size());
+  if (n.ok() && (features < 1 || count % features != 0 || count / features != rows ||
+                 (!intercepts.empty() && static_cast<int64_t>(intercepts.size()) != rows))) {
+    n.invalid("'coefficients' or 'intercepts' do not fit the input " + n.type_text(x));
+  }
+  const ValueId weight = n.view(n.Lowering::numbers(DType::kF32, weights, 1, 0), {Dim(rows), Dim(features)});
+  const Argument bias =
+      intercepts.empty() ? Argument(None()) : Argument(n.Lowering::numbers(DType::kF32, intercepts, 1, 0));
+  return lowering::linear(n, x, weight, bias);
+}
+
+ValueId post_transformed(NodeContext& n, ValueId y) {
+  const std::string name = n.text("post_transform", "NONE");
+  if (name == "LOGISTIC") return n.op(OpId::sigmoid_out, {y});
+  if (name == "SOFTMAX") return n.op(OpId::softmax_out, {y, Dim(-1), false});
+  if (name != "NONE") n.unsupported("attribute 'post_transform' is \"" + name + "\"");
+  return y;
+}
+
+void import_linear_regressor(NodeContext& n) {
+  n.output(0, post_transformed(n, linear_scores(n, n.integer("targets", 1))));
+}
+
+// The label of the largest score, and the scores.
+void import_linear_classifier(NodeContext& n) {
+  const std::vector<int64_t> classes = n.integers("classlabels_ints");
+  if (classes.empty()) return n.unsupported("texts as labels");
+  const auto count = static_cast<int64_t>(classes.size());
+  if (n.numbers("intercepts").size() == 1 && count == 2)
+    return n.unsupported("one row of coefficients for two classes");
+  const ValueId scores = linear_scores(n, count);
+  const ValueId best = n.op(OpId::argmax_out, {scores, Dim(-1), false});
+  n.output(0, n.op(OpId::index_Tensor_out, {n.ints(classes), ValueList{best}}));
+  n.output(1, post_transformed(n, scores));
+}
+
 constexpr OperatorRow kLearningRows[] = {
     {"ArrayFeatureExtractor", 2, 2, import_array_feature_extractor},
     {"Binarizer", 1, 1, import_binarizer},
+    {"Imputer", 1, 1, import_imputer},
     {"LabelEncoder", 1, 1, import_label_encoder},
+    {"LinearClassifier", 1, 1, import_linear_classifier},
+    {"LinearRegressor", 1, 1, import_linear_regressor},
+    {"Normalizer", 1, 1, import_normalizer},
     {"Scaler", 1, 1, import_scaler},
 };
 

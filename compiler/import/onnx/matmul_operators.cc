@@ -9,7 +9,16 @@ namespace {
 
 void import_matmul(NodeContext& n) { n.output(0, lowering::matmul(n, n.input(0), n.input(1))); }
 
-void import_gemm(NodeContext& n) {
+void import_gemm(NodeContext& n) { n.output(0, gemm(n)); }
+
+constexpr OperatorRow kMatmulRows[] = {
+    {"Gemm", 2, 3, import_gemm},
+    {"MatMul", 2, 2, import_matmul},
+};
+
+}  // namespace
+
+ValueId gemm(NodeContext& n) {
   ValueId a = n.input(0);
   ValueId b = n.input(1);
   const double alpha = n.number("alpha", 1.0);
@@ -22,17 +31,10 @@ void import_gemm(NodeContext& n) {
   };
   if (!n.has_input(2) || beta == 0) {
     const ValueId product = n.op(OpId::mm_out, {a, b});
-    return n.output(0, alpha == 1 ? product : n.op(OpId::mul_Scalar_out, {product, scalar(alpha)}));
+    return alpha == 1 ? product : n.op(OpId::mul_Scalar_out, {product, scalar(alpha)});
   }
-  n.output(0, n.op(OpId::addmm_out, {n.input(2), a, b, scalar(beta), scalar(alpha)}));
+  return n.op(OpId::addmm_out, {n.input(2), a, b, scalar(beta), scalar(alpha)});
 }
-
-constexpr OperatorRow kMatmulRows[] = {
-    {"Gemm", 2, 3, import_gemm},
-    {"MatMul", 2, 2, import_matmul},
-};
-
-}  // namespace
 
 OperatorTable matmul_operators() { return kMatmulRows; }
 

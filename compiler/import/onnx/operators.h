@@ -55,8 +55,9 @@ OperatorTable text_operators();
 // Standard operators that com.microsoft has under the same name.
 void import_dequantize_linear(NodeContext& n);
 void import_quantize_linear(NodeContext& n);
-// What com.microsoft's variants of it begin with: the result of Conv.
+// What com.microsoft's variants of them begin with: the results of Conv and Gemm.
 ValueId convolved(NodeContext& n);
+ValueId gemm(NodeContext& n);
 // Variants that com.microsoft adds.
 void import_contrib_rotary_embedding(NodeContext& n);
 void import_dynamic_quantize_lstm(NodeContext& n);

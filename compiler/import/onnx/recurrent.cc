@@ -12,23 +12,6 @@ namespace {
 // More steps than this are a loop of the program.
 constexpr int64_t kMaxUnrolled = 4096;
 
-// ONNX's defaults of alpha and beta, where an activation has them.
-Activation with_defaults(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
-  Activation activation;
-  if (name == "affine") activation.alpha = 1;
-  if (name == "leakyrelu") activation.alpha = 0.01;
-  if (name == "thresholdedrelu" || name == "elu") activation.alpha = 1;
-  if (name == "scaledtanh") activation.alpha = activation.beta = 1;
-  if (name == "hardsigmoid") {
-    activation.alpha = 0.2;
-    activation.beta = 0.5;
-  }
-  activation.name = std::move(name);
-  return activation;
-}
-
 bool takes_alpha(const std::string& name) {
   return name == "affine" || name == "leakyrelu" || name == "thresholdedrelu" || name == "elu" ||
          name == "scaledtanh" || name == "hardsigmoid";
@@ -173,6 +156,22 @@ bool all_lengths_are(NodeContext& n, Dim steps) {
 }
 
 }  // namespace
+
+Activation with_defaults(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); });
+  Activation activation;
+  if (name == "affine") activation.alpha = 1;
+  if (name == "leakyrelu") activation.alpha = 0.01;
+  if (name == "thresholdedrelu" || name == "elu") activation.alpha = 1;
+  if (name == "scaledtanh") activation.alpha = activation.beta = 1;
+  if (name == "hardsigmoid") {
+    activation.alpha = 0.2;
+    activation.beta = 0.5;
+  }
+  activation.name = std::move(name);
+  return activation;
+}
 
 ValueId activate(NodeContext& n, const Activation& a, ValueId x) {
   if (a.name == "sigmoid") return n.op(OpId::sigmoid_out, {x});

@@ -12,13 +12,15 @@
 
 namespace berth::onnx {
 
-/// One activation of a recurrent operator, with its parameters.
+/// One activation of a recurrent operator, or of a fused one, with its parameters.
 struct Activation {
   std::string name;  // lower case
   double alpha = 0;
   double beta = 0;
 };
 
+/// The activation called `name`, in any case, with ONNX's defaults of alpha and beta where it has them.
+Activation with_defaults(std::string name);
 /// Applies `activation` to `x`; fails for a name that ONNX does not have.
 ValueId activate(NodeContext& n, const Activation& activation, ValueId x);
 
