@@ -333,6 +333,9 @@ def indexing():
     case("index", "take", torch.take, real(3, 5), whole(4, low=0, high=15))
     case("index", "take_along", lambda x, i: torch.take_along_dim(x, i, 1), real(3, 5), whole(1, 2, low=0, high=5))
     case("index", "one_hot", lambda x: F.one_hot(x, 5), whole(4, low=0, high=5))
+    case("index", "isclose", torch.isclose, torch.tensor([1., 1e8, math.inf, -math.inf, math.nan, 2., math.inf]),
+         torch.tensor([1.000001, 1e8 + 1e4, math.inf, math.inf, math.nan, 2.1, 3.]))
+    case("index", "isclose_tolerances", lambda x, y: torch.isclose(x, y, rtol=0, atol=1), whole(9), whole(9))
     case("index", "isin", torch.isin, whole(3, 4, low=0, high=6), whole(2, 2, low=0, high=6))
     case("index", "isin_none_of", lambda x, y: torch.isin(x, y, invert=True), real(7), torch.zeros(0))
     case("index", "isin_number", lambda x: torch.isin(x, 2), whole(5, low=0, high=4))

@@ -22,6 +22,12 @@ void import_convert(NodeContext& n) {
   n.output(n.cast(x, n.dtype("dtype", n.dtype(x))));
 }
 
+// What PyTorch's quantiser for f16 writes: a cast that is not to be fused.
+void import_rounded(NodeContext& n) {
+  const ValueId x = n.tensor("input");
+  n.output(n.cast(x, n.dtype("dtype", n.dtype(x))));
+}
+
 // The element type stays that of self.
 void import_copy(NodeContext& n) {
   const ValueId self = n.tensor("self");
@@ -40,6 +46,7 @@ constexpr OperatorRow kCastRows[] = {
     {"lift_fresh", import_same},
     {"lift_fresh_copy", import_same},
     {"positive", import_same},
+    {"quantized_decomposed::convert_element_type", import_rounded},
     {"resolve_conj", import_same},
     {"resolve_neg", import_same},
     {"to", import_to},

@@ -90,6 +90,21 @@ void import_clamp(NodeContext& n) {
 
 ValueId both(NodeContext& n, ValueId a, ValueId b) { return n.op(OpId::logical_and_out, {a, b}); }
 
+// |self - other| <= atol + rtol · |other|; infinities are close to themselves alone.
+void import_isclose(NodeContext& n) {
+  ValueId a = n.tensor("self");
+  ValueId b = n.tensor("other", a);
+  if (n.truth("equal_nan", false)) return n.unsupported("equal_nan");
+  if (!is_floating(n.dtype(a))) a = n.cast(a, DType::kF32);
+  b = n.cast(b, n.dtype(a));
+  const ValueId error = n.op(OpId::abs_out, {n.op(OpId::sub_out, {a, b})});
+  const ValueId part = n.op(OpId::abs_out, {n.op(OpId::mul_Scalar_out, {b, n.number("rtol", 1e-5)})});
+  const ValueId allowed = n.op(OpId::add_Scalar_out, {part, n.number("atol", 1e-8)});
+  const ValueId finite = n.op(OpId::lt_Scalar_out, {error, HUGE_VAL});
+  const ValueId near = n.op(OpId::logical_and_out, {finite, n.op(OpId::le_Tensor_out, {error, allowed})});
+  n.output(n.op(OpId::logical_or_out, {near, n.op(OpId::eq_Tensor_out, {a, b})}));
+}
+
 void import_isfinite(NodeContext& n) {
   const ValueId x = n.tensor("self");
   if (!is_floating(n.dtype(x))) return n.output(n.op(OpId::eq_Tensor_out, {x, x}));
@@ -269,6 +284,7 @@ constexpr OperatorRow kPointwiseRows[] = {
     {"greater_equal", import_binary<OpId::ge_Tensor_out>},
     {"heaviside", import_heaviside},
     {"hypot", import_hypot},
+    {"isclose", import_isclose},
     {"isfinite", import_isfinite},
     {"isneginf", import_isneginf},
     {"isposinf", import_isposinf},
