@@ -64,8 +64,8 @@ if(BERTH_TESTS)
   set(BERTH_TEST_HEADERS <gtest/gtest.h> <algorithm> <cmath> <cstring> <functional> <map> <numeric> <optional> <random>
     <string> <unordered_map> <variant> <vector>)
   # Of these rooms the tests are compiled together, so many at a time that a change costs at most 15 seconds.
-  set(BERTH_JOINED_TESTS base compile cpu_kernels emit fuse host ir memory nested onnx packing passes placement plan_check
-    portable pt2 pte runtime scheduling)
+  set(BERTH_JOINED_TESTS base compile cpu cpu_kernels emit end_to_end format format_write fuse host ir memory nested onnx
+    packing passes placement plan_check portable pt2 pte quantize runtime scheduling sim targets tool)
   set(BERTH_TESTS_AT_A_TIME 6)
   add_library(berth_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
   target_link_libraries(berth_test_main PUBLIC GTest::gtest berth_options)

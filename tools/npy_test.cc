@@ -69,7 +69,7 @@ TEST(Npy, EveryTruncationAndFlipIsRefusedOrSound) {
 }
 
 TEST(Npy, EveryRankRoundTrips) {
-  const std::string path = testing::TempDir() + "/npy_test.npy";
+  const std::string path = ::testing::TempDir() + "/npy_test.npy";
   for (size_t rank = 0; rank < 5; ++rank) {
     Array array;
     array.dtype = DType::kI16;

@@ -16,9 +16,9 @@ Port port(std::string name, std::vector<int64_t> sizes, DType dtype = DType::kF3
 }
 
 // A folder that is gone at the end of the test.
-class SamplesTest : public testing::Test {
+class SamplesTest : public ::testing::Test {
  protected:
-  SamplesTest() : folder_(fs::path(testing::TempDir()) / "samples_test") {
+  SamplesTest() : folder_(fs::path(::testing::TempDir()) / "samples_test") {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

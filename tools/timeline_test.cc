@@ -9,13 +9,13 @@
 namespace berth::tool {
 namespace {
 
-struct Compiled {
+struct ReadProgram {
   std::vector<uint8_t> bytes;
   format::ProgramView view;
 };
 
-Compiled compiled(const char* text, const char* target = "portable") {
-  Compiled out;
+ReadProgram compiled(const char* text, const char* target = "portable") {
+  ReadProgram out;
   CompileOptions options;
   options.target = target;
   auto module = ir::parse(text, "test");
@@ -36,7 +36,7 @@ const TimelineValue& find(const TimelineArena& arena, const std::string& name) {
 }
 
 TEST(Timeline, ShowsWhatIsAliveWhen) {
-  const Compiled program = compiled(R"(
+  const ReadProgram program = compiled(R"(
 method forward(%x: f32[8,8]) {
   %a: f32[8,8] = aten::mm(%x, %x) "first"
   %b: f32[8,8] = aten::mm(%a, %x) "second"
@@ -63,7 +63,7 @@ method forward(%x: f32[8,8]) {
 }
 
 TEST(Timeline, CountsBytesSharedWithAViewOnce) {
-  const Compiled program = compiled(R"(
+  const ReadProgram program = compiled(R"(
 method forward(%x: f32[8,8]) {
   %a: f32[8,8] = aten::mm(%x, %x)
   %v: f32[4,16] = aten::view_copy(%a, [4, 16])
@@ -79,13 +79,13 @@ method forward(%x: f32[8,8]) {
 }
 
 TEST(Timeline, ScratchSaysOfWhichDelegate) {
-  const Compiled program = compiled(R"(
+  const ReadProgram program = compiled(R"(
 method forward(%x: f32[8,8]) {
   %a: f32[8,8] = aten::mm(%x, %x)
   %b: f32[8,8] = aten::mm(%a, %x)
   return %b
 })",
-                                    "sim:0");
+                                       "sim:0");
   const Timeline timeline = timeline_of(program.view, 0);
   const TimelineArena& arena = timeline.arenas.at(1);
   EXPECT_EQ(find(arena, "scratch of delegate 0").bytes, 256);

@@ -16,9 +16,9 @@
 namespace berth {
 namespace {
 
-struct Seen {
+struct SeenItems {
   static void visit(void* context, int64_t begin, int64_t end) {
-    Seen& seen = *static_cast<Seen*>(context);
+    SeenItems& seen = *static_cast<SeenItems*>(context);
     seen.items += end - begin;
 #ifdef BERTH_ONEDNN
     if (testing::in_omp_region()) seen.in_region = true;
@@ -36,8 +36,8 @@ TEST(CpuThreadPool, OneThreadNeedsNone) {
 TEST(CpuThreadPool, OpensNoRegionWithoutOneDnn) {
   const auto pool = make_cpu_thread_pool(2);
   EXPECT_EQ(pool->size(), 2);
-  Seen seen;
-  pool->run(1000, 1, {Seen::visit, &seen});
+  SeenItems seen;
+  pool->run(1000, 1, {SeenItems::visit, &seen});
   EXPECT_EQ(seen.items, 1000);
   EXPECT_FALSE(seen.in_region);
 }
@@ -59,14 +59,14 @@ TEST(CpuThreadPool, SharesOneDnnsTeamWhileThatIsInUse) {
   auto call = cpu::OneDnnCall::make(cpu::OneDnnPrimitive::get(spec, 2));
   ASSERT_NE(call, nullptr);
   EXPECT_TRUE(cpu::onednn_is_used());
-  Seen with;
-  pool->run(1000, 1, {Seen::visit, &with});
+  SeenItems with;
+  pool->run(1000, 1, {SeenItems::visit, &with});
   EXPECT_EQ(with.items, 1000);
   EXPECT_TRUE(with.in_region);
   call.reset();
   EXPECT_FALSE(cpu::onednn_is_used());
-  Seen without;
-  pool->run(1000, 1, {Seen::visit, &without});
+  SeenItems without;
+  pool->run(1000, 1, {SeenItems::visit, &without});
   EXPECT_EQ(without.items, 1000);
   EXPECT_FALSE(without.in_region);
 }

@@ -31,7 +31,7 @@ std::vector<uint8_t> written(const DataFileDesc& file) {
   return bytes;
 }
 
-uint64_t number_at(const std::vector<uint8_t>& bytes, size_t at, size_t width) {
+uint64_t number_in(const std::vector<uint8_t>& bytes, size_t at, size_t width) {
   uint64_t value = 0;
   for (size_t i = 0; i < width; ++i) value |= static_cast<uint64_t>(bytes[at + i]) << (8 * i);
   return value;
@@ -57,12 +57,12 @@ TEST(WriteDataFile, HeaderHasTheLayout) {
   file.blobs = {blob("a", {1, 2, 3}), blob("b", {4})};
   const std::vector<uint8_t> bytes = written(file);
   EXPECT_EQ(std::memcmp(bytes.data() + 4, "FT01FH01", 8), 0);
-  EXPECT_EQ(number_at(bytes, 12, 4), 40u);
-  EXPECT_EQ(number_at(bytes, 16, 8), 48u);
-  const uint64_t tables = 48 + number_at(bytes, 24, 8);
-  const uint64_t base = number_at(bytes, 32, 8);
+  EXPECT_EQ(number_in(bytes, 12, 4), 40u);
+  EXPECT_EQ(number_in(bytes, 16, 8), 48u);
+  const uint64_t tables = 48 + number_in(bytes, 24, 8);
+  const uint64_t base = number_in(bytes, 32, 8);
   EXPECT_EQ(base, (tables + 127) / 128 * 128);
-  EXPECT_EQ(number_at(bytes, 40, 8), 129u);
+  EXPECT_EQ(number_in(bytes, 40, 8), 129u);
   EXPECT_EQ(bytes.size(), base + 129);
   EXPECT_EQ(bytes[base + 2], 3);
   EXPECT_EQ(bytes[base + 128], 4);
@@ -70,7 +70,7 @@ TEST(WriteDataFile, HeaderHasTheLayout) {
 }
 
 TEST(WriteDataFile, WhatIsWrittenIsRead) {
-  testing::for_each_seed(200, [](unsigned seed) {
+  berth::testing::for_each_seed(200, [](unsigned seed) {
     std::mt19937 random(seed);
     DataFileDesc file;
     file.alignment = 16u << random() % 9;

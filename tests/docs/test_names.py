@@ -16,7 +16,9 @@ import prose
 MACRO = re.compile(r"(?:TEST|TEST_F|TEST_P|TYPED_TEST)\((\w+),\s*(\w+)\)")
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union) (\w+)(?! *;)")
 JOINED = re.compile(r"set\(BERTH_JOINED_TESTS ([\w\s]+)\)")
-ROOM = re.compile(r"berth_(?:room|tests)\((\w+)")
+ROOM = re.compile(r"berth_(room|tests)\((\w+)([^)]*)\)")
+FOLDERS = re.compile(r"\bFOLDERS((?: +[a-z]\w*)+)")
+PATTERN = re.compile(r"file\(GLOB tests CONFIGURE_DEPENDS ([\w/]*)\*_test\.cc\)")
 ALIAS = re.compile(r"(?:using|namespace) (\w+) (= [^;]*)")
 FUNCTION = re.compile(r"[\w:<>,&*\[\]. ]+?[ &*](\w+)\(")
 VARIABLE = re.compile(r"[\w:<>,&*\[\]. ]+?[ &*](\w+)(?:\[[^\]]*\])*(?: =| ?\{|;)")
@@ -81,15 +83,29 @@ def included(path, files):
     return {name for name in re.findall(r'#include "([^"]+_testing\.h)"', files[path]) if name in files}
 
 
-def joined_folders():
-    """The folders of the rooms whose tests are compiled together."""
-    rooms = JOINED.search((prose.ROOT / "cmake" / "BerthRoom.cmake").read_text()).group(1).split()
-    folders = set()
+def joined_rooms():
+    """The folders of each room whose tests are compiled together: a room's own and its FOLDERS, or those of the pattern
+    in front of berth_tests().
+    """
+    names = JOINED.search((prose.ROOT / "cmake" / "BerthRoom.cmake").read_text()).group(1).split()
+    rooms = collections.defaultdict(set)
     for file in prose.tracked_files():
-        if file.endswith("CMakeLists.txt"):
-            called = ROOM.findall((prose.ROOT / file).read_text())
-            folders |= {str(pathlib.PurePath(file).parent) for room in called if room in rooms}
-    return folders
+        if not file.endswith("CMakeLists.txt"):
+            continue
+        text = (prose.ROOT / file).read_text()
+        for call in ROOM.finditer(text):
+            if call.group(2) not in names:
+                continue
+            if call.group(1) == "room":
+                inside = FOLDERS.search(call.group(3))
+                folders = [".", *(inside.group(1).split() if inside else [])]
+            else:
+                folders = [pattern or "." for pattern in PATTERN.findall(text)]
+            rooms[call.group(2)] |= {(pathlib.PurePath(file).parent / folder).as_posix() for folder in folders}
+    missing = sorted(set(names) - {name for name, folders in rooms.items() if folders})
+    if missing:
+        sys.exit(f"FAIL: rooms of BERTH_JOINED_TESTS without a folder: {' '.join(missing)}")
+    return rooms
 
 
 def main():
@@ -97,12 +113,9 @@ def main():
              if path.suffix in (".cc", ".h")]
     files = {path: (prose.ROOT / path).read_text() for path in paths
              if not path.startswith(("build/", "examples/"))}
-    folders = joined_folders()
-    rooms = collections.defaultdict(list)
-    for path in files:
-        folder = str(pathlib.PurePath(path).parent)
-        if path.endswith("_test.cc") and folder in folders:
-            rooms[folder].append(path)
+    rooms = {room: [path for path in files if path.endswith("_test.cc") and
+                    pathlib.PurePath(path).parent.as_posix() in folders]
+             for room, folders in joined_rooms().items()}
     faults = 0
     for room, tests in sorted(rooms.items()):
         where = {}

@@ -41,7 +41,7 @@ const char* const kModel = R"(
   })";
 
 Expected<ir::Module> imported(const std::vector<uint8_t>& program) {
-  const std::string path = testing::TempDir() + "berth_caches.pte";
+  const std::string path = ::testing::TempDir() + "berth_caches.pte";
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(program.data()), program.size());
   auto module = load_model(path, {});
   std::remove(path.c_str());

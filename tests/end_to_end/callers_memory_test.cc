@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kSize = 1024;
 
-const char* const kModel = R"(
+const char* const kTwoMethods = R"(
   const @w: f32[1024] = splat<2>
   method forward(%x: f32[1024], %z: f32[1024]) {
     %w: f32[1024] = const @w
@@ -31,9 +31,9 @@ CompileOptions options_for(const char* target, const std::vector<std::string>& c
   return options;
 }
 
-struct Loaded : testing::Compiled {
-  Loaded(const char* target, const std::vector<std::string>& callers)
-      : Compiled(kModel, options_for(target, callers)) {}
+struct LoadedMethods : testing::Compiled {
+  LoadedMethods(const char* target, const std::vector<std::string>& callers)
+      : Compiled(kTwoMethods, options_for(target, callers)) {}
 
   uint64_t arena_bytes() const { return host->memory().arena_bytes; }
 };
@@ -47,10 +47,10 @@ std::vector<float> numbers(float first) {
 // Holds row 131, row 137: nothing is planned for what is the caller's.
 TEST(CallersMemory, TakesNoBytesInTheArena) {
   for (const char* target : {"portable", "cpu"}) {
-    const uint64_t planned = Loaded(target, {}).arena_bytes();
-    const uint64_t without_inputs = Loaded(target, {"x=cpu", "z=cpu"}).arena_bytes();
+    const uint64_t planned = LoadedMethods(target, {}).arena_bytes();
+    const uint64_t without_inputs = LoadedMethods(target, {"x=cpu", "z=cpu"}).arena_bytes();
     EXPECT_LE(without_inputs + kSize * sizeof(float), planned) << target;
-    const Loaded all(target, {"x=cpu", "z=cpu", "y=cpu", "n=cpu"});
+    const LoadedMethods all(target, {"x=cpu", "z=cpu", "y=cpu", "n=cpu"});
     EXPECT_LE(all.arena_bytes(), 2 * kSize * sizeof(float)) << target;
     const auto meta = all.program->method_meta("forward");
     ASSERT_TRUE(meta.ok());
@@ -61,7 +61,7 @@ TEST(CallersMemory, TakesNoBytesInTheArena) {
 
 TEST(CallersMemory, IsReadInPlaceAndNeverWritten) {
   for (const char* target : {"portable", "cpu"}) {
-    Loaded loaded(target, {"x=cpu", "z=cpu"});
+    LoadedMethods loaded(target, {"x=cpu", "z=cpu"});
     Method& method = loaded.method();
     const int32_t sizes[] = {kSize};
     std::vector<float> x = numbers(1);
@@ -87,7 +87,7 @@ TEST(CallersMemory, IsReadInPlaceAndNeverWritten) {
 
 TEST(CallersMemory, ReceivesResultsDirectly) {
   for (const char* target : {"portable", "cpu"}) {
-    Loaded loaded(target, {"y=cpu", "forward.n=cpu"});
+    LoadedMethods loaded(target, {"y=cpu", "forward.n=cpu"});
     Method& method = loaded.method();
     const int32_t sizes[] = {kSize};
     const std::vector<float> x = numbers(1);
@@ -111,7 +111,7 @@ TEST(CallersMemory, ReceivesResultsDirectly) {
 }
 
 TEST(CallersMemory, MissingMemoryIsAnError) {
-  Loaded loaded("portable", {"x=cpu"});
+  LoadedMethods loaded("portable", {"x=cpu"});
   Method& method = loaded.method();
   const std::vector<float> z = numbers(3);
   const int32_t sizes[] = {kSize};
@@ -122,7 +122,7 @@ TEST(CallersMemory, MissingMemoryIsAnError) {
 TEST(CallersMemory, MustBelongToThisModel) {
   CompileOptions options;
   options.device_io = {"image=cpu"};
-  auto module = ir::parse(kModel);
+  auto module = ir::parse(kTwoMethods);
   ASSERT_TRUE(module.ok());
   const auto made = compile(std::move(*module), options);
   ASSERT_FALSE(made.ok());

@@ -28,7 +28,7 @@ std::optional<Device> device_of(const ir::Method&, const ir::Node& node) {
   return Device{DeviceType::kSim, static_cast<DeviceIndex>(first - '0')};
 }
 
-std::vector<uint8_t> compiled(const std::string& text) {
+std::vector<uint8_t> compiled_for(const std::string& text) {
   auto module = ir::parse(text);
   EXPECT_TRUE(module.ok()) << module.error().text();
   if (!module.ok()) return {};
@@ -66,9 +66,9 @@ class Silent final : public Backend {
 };
 
 /// A program on simulated devices, loaded.
-class Loaded {
+class LoadedCopies {
  public:
-  Loaded(std::vector<uint8_t> bytes, bool silent, bool late_copies = true)
+  LoadedCopies(std::vector<uint8_t> bytes, bool silent, bool late_copies = true)
       : sim_(options(late_copies)), backend_(&sim_), silent_(&backend_), bytes_(std::move(bytes)), loader_{bytes_} {
     registry_.register_allocator(&sim_);
     backends_[0] = silent ? static_cast<Backend*>(&silent_) : &backend_;
@@ -122,11 +122,11 @@ method forward(%x: f32[64,64]) {
 }
 
 TEST(CopiesUnderWay, ABackendThatSaysNothingMayWriteAllItsArguments) {
-  const std::vector<uint8_t> bytes = compiled(chain(4));
+  const std::vector<uint8_t> bytes = compiled_for(chain(4));
   const std::vector<float> values(64 * 64, 0.5F);
   for (const bool silent : {false, true}) {
     SCOPED_TRACE(silent);
-    Loaded loaded(bytes, silent);
+    LoadedCopies loaded(bytes, silent);
     Method& method = loaded.method();
     ASSERT_EQ(method.set_input(0, values.data(), method.get_input(0).tensor().sizes(), DType::kF32), Error::kOk);
     EXPECT_EQ(method.execute(), Error::kOk) << method.last_report().place << ": " << method.last_report().message;
@@ -150,7 +150,7 @@ method forward(%x: f32[64,64]) {
 })";
 
 TEST(CopiesUnderWay, ARunThatIsEndedMidwayLeavesItsStatesFree) {
-  Loaded loaded(compiled(kState), false);
+  LoadedCopies loaded(compiled_for(kState), false);
   Method& method = loaded.method();
   const auto state = method.state_tensor_meta(0);
   ASSERT_TRUE(state.ok());
@@ -231,9 +231,9 @@ TEST(CopiesUnderWay, WhatTheHostUsesHasArrived) {
   for (int round = 0; round < 150 && !HasFailure(); ++round) {
     const std::string text = random_model(dice);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round) + "\n" + text);
-    const std::vector<uint8_t> bytes = compiled(text);
-    Loaded late(bytes, false);
-    Loaded waiting(bytes, false, false);
+    const std::vector<uint8_t> bytes = compiled_for(text);
+    LoadedCopies late(bytes, false);
+    LoadedCopies waiting(bytes, false, false);
     for (const float input : {0.9F, 0.3F}) EXPECT_EQ(run(late.method(), input), run(waiting.method(), input));
   }
 }
@@ -253,9 +253,9 @@ method forward(%x: f32[16,16]) {
 })";
 
 TEST(CopiesUnderWay, BetweenStepsNothingIs) {
-  const std::vector<uint8_t> bytes = compiled(kTwo);
-  const std::vector<std::vector<uint8_t>> expected = run(Loaded(bytes, false, false).method(), 0.5F);
-  Loaded loaded(bytes, false);
+  const std::vector<uint8_t> bytes = compiled_for(kTwo);
+  const std::vector<std::vector<uint8_t>> expected = run(LoadedCopies(bytes, false, false).method(), 0.5F);
+  LoadedCopies loaded(bytes, false);
   Method& method = loaded.method();
   set_input(method, 0.5F);
   Error error = Error::kOk;
@@ -288,10 +288,10 @@ class Copies final : public InstructionObserver {
 };
 
 TEST(CopiesUnderWay, AnObserverSeesWhatArrived) {
-  const std::vector<uint8_t> bytes = compiled(kTwo);
+  const std::vector<uint8_t> bytes = compiled_for(kTwo);
   std::vector<std::vector<uint8_t>> seen[3];
   for (const int turn : {0, 1, 2}) {
-    Loaded loaded(bytes, false, turn != 0);
+    LoadedCopies loaded(bytes, false, turn != 0);
     Copies copies(turn != 2);
     loaded.method().set_observer(&copies);
     run(loaded.method(), 0.5F);
@@ -304,9 +304,9 @@ TEST(CopiesUnderWay, AnObserverSeesWhatArrived) {
 
 // A failure of any wait is an error of the run, and the next run is right.
 TEST(CopiesUnderWay, ACopyThatFailsLateIsAnErrorOnce) {
-  const std::vector<uint8_t> bytes = compiled(kTwo);
-  const std::vector<std::vector<uint8_t>> expected = run(Loaded(bytes, false, false).method(), 0.5F);
-  Loaded loaded(bytes, false);
+  const std::vector<uint8_t> bytes = compiled_for(kTwo);
+  const std::vector<std::vector<uint8_t>> expected = run(LoadedCopies(bytes, false, false).method(), 0.5F);
+  LoadedCopies loaded(bytes, false);
   Method& method = loaded.method();
   for (uint64_t nth = 1; nth <= 2; ++nth) {
     set_input(method, 0.5F);
@@ -321,8 +321,8 @@ TEST(CopiesUnderWay, ACopyThatFailsLateIsAnErrorOnce) {
 // at the end of a step, and where the next run waits for what an ended one left.
 TEST(CopiesUnderWay, AnErrorThatAWaitBringsIsTheDevicesOwnWords) {
   constexpr const char* kWhy = "aten::embedding: index 9 is outside the dimension of 6 that it selects from";
-  const std::vector<uint8_t> bytes = compiled(kTwo);
-  Loaded loaded(bytes, false);
+  const std::vector<uint8_t> bytes = compiled_for(kTwo);
+  LoadedCopies loaded(bytes, false);
   Method& method = loaded.method();
   for (uint64_t nth = 1; nth <= 2; ++nth) {
     set_input(method, 0.5F);
@@ -357,9 +357,9 @@ class End final : public InstructionObserver {
 };
 
 TEST(CopiesUnderWay, ARunThatIsEndedMidwayLeavesNoCopyThatArrivesLater) {
-  const std::vector<uint8_t> bytes = compiled(kTwo);
-  const std::vector<std::vector<uint8_t>> expected = run(Loaded(bytes, false, false).method(), 0.5F);
-  Loaded loaded(bytes, false);
+  const std::vector<uint8_t> bytes = compiled_for(kTwo);
+  const std::vector<std::vector<uint8_t>> expected = run(LoadedCopies(bytes, false, false).method(), 0.5F);
+  LoadedCopies loaded(bytes, false);
   Method& method = loaded.method();
   for (size_t stop = 1; stop < method.num_instructions(); ++stop) {
     SCOPED_TRACE(stop);

@@ -19,7 +19,7 @@
 namespace berth {
 namespace {
 
-constexpr size_t kRows = 8192;
+constexpr size_t kMappedRows = 8192;
 constexpr size_t kColumns = 256;  // 8 MiB
 constexpr int32_t kWords = 48;
 
@@ -33,8 +33,8 @@ ir::Module embedding() {
       return %y
     })");
   EXPECT_TRUE(module.ok());
-  std::vector<uint8_t> bytes(kRows * kColumns * sizeof(float));
-  for (size_t i = 0; i < kRows * kColumns; ++i) {
+  std::vector<uint8_t> bytes(kMappedRows * kColumns * sizeof(float));
+  for (size_t i = 0; i < kMappedRows * kColumns; ++i) {
     const float number = static_cast<float>(i);
     std::memcpy(bytes.data() + i * sizeof(float), &number, sizeof(float));
   }
@@ -70,7 +70,7 @@ void expect_rows_without_their_table(const char* target, bool resident) {
   options.target = target;
   const auto bytes = compile(embedding(), options);
   ASSERT_TRUE(bytes.ok()) << bytes.error().text();
-  ASSERT_GE(bytes->size(), kRows * kColumns * sizeof(float));
+  ASSERT_GE(bytes->size(), kMappedRows * kColumns * sizeof(float));
   const File file(*bytes);
   const auto loader = MappedFileLoader::open(file.path.c_str());
   ASSERT_TRUE(loader.ok());
@@ -86,7 +86,7 @@ void expect_rows_without_their_table(const char* target, bool resident) {
   ASSERT_TRUE(method.ok());
   const int before = resident_kb(file.path);
   int64_t words[kWords];
-  for (int32_t i = 0; i < kWords; ++i) words[i] = static_cast<int64_t>(kRows) - 1 - i * 170;
+  for (int32_t i = 0; i < kWords; ++i) words[i] = static_cast<int64_t>(kMappedRows) - 1 - i * 170;
   const int32_t sizes[] = {kWords};
   for (int run = 0; run < 2; ++run) {
     ASSERT_EQ(method->method().set_input(0, words, sizes, DType::kI64), Error::kOk);

@@ -21,11 +21,11 @@ namespace {
 
 using Floats = std::vector<float>;
 
-constexpr int64_t kWidth = 64;
+constexpr int64_t kModelWidth = 64;
 
 Floats weights() {
   Floats w;
-  for (int64_t i = 0; i < kWidth * kWidth; ++i) w.push_back(static_cast<float>((i * 37) % 101 - 50) / 64);
+  for (int64_t i = 0; i < kModelWidth * kModelWidth; ++i) w.push_back(static_cast<float>((i * 37) % 101 - 50) / 64);
   return w;
 }
 
@@ -37,34 +37,34 @@ Floats numbers(int64_t count) {
 
 // relu(x · w), or tanh(x · w), of `rows` rows: what the models compute, with w by another name in each.
 Floats expected(int64_t rows, const std::string& activation) {
-  const Floats x = numbers(rows * kWidth);
+  const Floats x = numbers(rows * kModelWidth);
   const Floats w = weights();
   Floats y;
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < kWidth; ++j) {
+    for (int64_t j = 0; j < kModelWidth; ++j) {
       float sum = 0;
-      for (int64_t k = 0; k < kWidth; ++k) sum += x[i * kWidth + k] * w[k * kWidth + j];
+      for (int64_t k = 0; k < kModelWidth; ++k) sum += x[i * kModelWidth + k] * w[k * kModelWidth + j];
       y.push_back(activation == "Relu" ? std::max(sum, 0.0f) : std::tanh(sum));
     }
   }
   return y;
 }
 
-class MethodsTest : public testing::Test {
+class MethodsTest : public ::testing::Test {
  protected:
   ~MethodsTest() override {
     for (const std::string& path : files_) std::remove(path.c_str());
   }
 
   std::string path(const std::string& name) {
-    files_.push_back(testing::TempDir() + "berth_methods_" + name);
+    files_.push_back(::testing::TempDir() + "berth_methods_" + name);
     return files_.back();
   }
 
   std::string model(const std::string& name, int64_t rows, const std::string& activation) {
     onnx::TestModel m;
-    m.input("x", {rows, kWidth});
-    m.floats("w_of_" + name, {kWidth, kWidth}, weights());
+    m.input("x", {rows, kModelWidth});
+    m.floats("w_of_" + name, {kModelWidth, kModelWidth}, weights());
     m.node("MatMul", {"x", "w_of_" + name}, {"product"});
     m.node(activation, {"product"}, {"y"});
     m.output("y");
@@ -116,8 +116,8 @@ void expect_near(const Floats& got, const Floats& want) {
 }
 
 void expect_right(const std::vector<uint8_t>& program) {
-  expect_near(run(program, "prefill", numbers(8 * kWidth), {8, kWidth}), expected(8, "Relu"));
-  expect_near(run(program, "decode", numbers(kWidth), {1, kWidth}), expected(1, "Tanh"));
+  expect_near(run(program, "prefill", numbers(8 * kModelWidth), {8, kModelWidth}), expected(8, "Relu"));
+  expect_near(run(program, "decode", numbers(kModelWidth), {1, kModelWidth}), expected(1, "Tanh"));
 }
 
 TEST_F(MethodsTest, WeightsOfTwoModelsAreInTheFileOnce) {
@@ -141,7 +141,7 @@ TEST_F(MethodsTest, WeightsOfDelegatesAreInTheFileOnceToo) {
   CompileReport report;
   const std::vector<uint8_t> program = compiled(both(), options, &report);
   expect_right(program);
-  EXPECT_EQ(report.constant_bytes, kWidth * kWidth * 4);
+  EXPECT_EQ(report.constant_bytes, kModelWidth * kModelWidth * 4);
 }
 
 TEST_F(MethodsTest, WeightsStayInTheirMappedFiles) {
@@ -226,7 +226,7 @@ TEST_F(MethodsTest, AFileWithSeveralMethodsKeepsTheirNames) {
   EXPECT_EQ(module->constants.size(), 1u);
   const std::vector<uint8_t> bytes = compiled(std::move(*module), {});
   expect_right(bytes);
-  expect_near(run(bytes, "again", numbers(kWidth), {1, kWidth}), expected(1, "Tanh"));
+  expect_near(run(bytes, "again", numbers(kModelWidth), {1, kModelWidth}), expected(1, "Tanh"));
 }
 
 int64_t arena_bytes(const CompileReport& report, const std::string& method) {
@@ -313,7 +313,7 @@ TEST_F(MethodsTest, AlignmentsAreOfOneMethod) {
   const std::vector<uint8_t> program = compiled(both(), options, &report);
   expect_right(program);
   EXPECT_GT(arena_bytes(report, "decode"), 2 * 4096) << "three values, each at a multiple of it";
-  EXPECT_LE(arena_bytes(report, "prefill"), 3 * 8 * kWidth * 4);
+  EXPECT_LE(arena_bytes(report, "prefill"), 3 * 8 * kModelWidth * 4);
   BufferLoader loader(program);
   const auto loaded = Program::load(loader, portable::kernels());
   ASSERT_TRUE(loaded.ok());

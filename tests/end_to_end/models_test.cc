@@ -60,7 +60,7 @@ std::vector<float> run(const std::vector<uint8_t>& file, const tool::Array& inpu
 }
 
 // Within rtol 1e-4 and atol 1e-5 times the largest magnitude.
-void expect_close(const std::vector<float>& got, const tool::Array& want) {
+void expect_close_to(const std::vector<float>& got, const tool::Array& want) {
   ASSERT_EQ(got.size() * sizeof(float), want.bytes.size());
   std::vector<float> expected(got.size());
   std::memcpy(expected.data(), want.bytes.data(), want.bytes.size());
@@ -71,12 +71,12 @@ void expect_close(const std::vector<float>& got, const tool::Array& want) {
   }
 }
 
-class Models : public testing::TestWithParam<const char*> {};
+class Models : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Models, MatchPyTorch) {
   const std::string model = GetParam();
   const std::vector<uint8_t> program = compiled(model);
-  expect_close(run(program, array_of(model, "in0.npy")), array_of(model, "out0.npy"));
+  expect_close_to(run(program, array_of(model, "in0.npy")), array_of(model, "out0.npy"));
 }
 
 TEST_P(Models, GiveTheSameOutputsForEveryPlannerAndThreadCount) {
@@ -106,7 +106,7 @@ TEST_P(Models, SurviveTheTextForm) {
   EXPECT_EQ(run(*program, array_of(model, "in0.npy")), run(compiled(model), array_of(model, "in0.npy")));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Models, testing::Values("digits", "dscnn_kws", "randwire", "lstm_tagger"),
+INSTANTIATE_TEST_SUITE_P(All, Models, ::testing::Values("digits", "dscnn_kws", "randwire", "lstm_tagger"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

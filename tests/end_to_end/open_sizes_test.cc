@@ -13,8 +13,8 @@
 namespace berth {
 namespace {
 
-struct Loaded : testing::Compiled {
-  explicit Loaded(const char* ir) : Compiled(ir, for_cpu()) {}
+struct LoadedAtSize : testing::Compiled {
+  explicit LoadedAtSize(const char* ir) : Compiled(ir, for_cpu()) {}
 
   static CompileOptions for_cpu() {
     CompileOptions options;
@@ -38,7 +38,7 @@ struct Loaded : testing::Compiled {
 
 TEST(OpenSizes, AnOutputWithoutElementsIsStillScratchForWhatIsDeadBefore) {
   // The bool of one byte lies where %y does, which has no bytes for n = 0.
-  Loaded loaded(R"(
+  LoadedAtSize loaded(R"(
     symbol n in [0, 5]
     method forward(%s: f32[], %x: f32[n,4]) {
       %c: bool[] = aten::gt.Scalar(%s, 1.0)
@@ -57,7 +57,7 @@ TEST(OpenSizes, AnOutputWithoutElementsIsStillScratchForWhatIsDeadBefore) {
 
 TEST(OpenSizes, AnInputThatIsNotSetYetHasNoSizes) {
   // With n = 1, %z has no room for the sizes that it had at most, and m is not known.
-  Loaded loaded(R"(
+  LoadedAtSize loaded(R"(
     symbol n in [1, 2]
     symbol m in [1, 2]
     method forward(%x: f32[n,4], %k: f32[2], %z: f32[m,n]) {
@@ -78,7 +78,7 @@ TEST(OpenSizes, AnInputThatIsNotSetYetHasNoSizes) {
 
 TEST(OpenSizes, SizesThatAreMaximaAndMinimaHaveTheirRoom) {
   // At least three rows, as padding of 'same' convolutions makes them, and at most three.
-  Loaded loaded(R"(
+  LoadedAtSize loaded(R"(
     symbol n in [1, 5]
     method forward(%x: f32[n,64]) {
       %y: f32[(n + max(((n * -1) + 3), 0)),64] = aten::constant_pad_nd(%x, [0, 0, 0, max(((n * -1) + 3), 0)], 7.0)
@@ -110,7 +110,7 @@ int64_t resident_kb() {
 }
 
 TEST(OpenSizes, TenThousandRandomSizesLeaveMemoryAsItWas) {
-  Loaded loaded(R"(
+  LoadedAtSize loaded(R"(
     symbol n in [1, 700]
     symbol m in [1, 40]
     const @w: f32[32,64] = splat<0.5>

@@ -24,7 +24,7 @@ constexpr double kRoom = 1.05;
 constexpr double kRounding = 1e-8;
 
 /// Nodes whose source begins with a digit are of that simulated device, others of the host.
-std::optional<Device> device_of(const ir::Method&, const ir::Node& node) {
+std::optional<Device> type_of_device(const ir::Method&, const ir::Node& node) {
   const char first = node.source.empty() ? 'h' : node.source[0];
   if (first == 'h') return Device();
   return Device{DeviceType::kSim, static_cast<DeviceIndex>(first - '0')};
@@ -38,7 +38,7 @@ placement::DeviceCosts costs_with(const std::string& target, double slower) {
   return costs;
 }
 
-struct Compiled {
+struct Overlapped {
   std::vector<uint8_t> bytes;
   CompileReport report;
   placement::DeviceCosts costs;  // of all devices
@@ -51,8 +51,8 @@ struct Compiled {
   }
 };
 
-Compiled compiled(const std::string& text, CompileOptions options) {
-  Compiled made;
+Overlapped compiled(const std::string& text, CompileOptions options) {
+  Overlapped made;
   made.costs = options.costs.empty() ? costs_with("sim:0", 1) : options.costs[0];
   auto module = ir::parse(text);
   EXPECT_TRUE(module.ok()) << module.error().text() << "\n" << text;
@@ -67,7 +67,7 @@ CompileOptions placed(const std::string& overlap, int devices = 3) {
   CompileOptions options;
   for (int i = 0; i < devices; ++i) options.target += (i == 0 ? "sim:" : ",sim:") + std::to_string(i);
   options.target = options.target.substr(options.target.find("sim"));
-  options.node_device = device_of;
+  options.node_device = type_of_device;
   options.overlap = overlap;
   return options;
 }
@@ -106,7 +106,7 @@ struct Measured {
   std::vector<std::vector<uint8_t>> outputs;
 };
 
-Measured measured(const Compiled& program) {
+Measured measured(const Overlapped& program) {
   Measured result;
   const RunReport& run = program.run();
   const placement::DeviceCosts& costs = program.costs;
@@ -175,8 +175,8 @@ std::string with_weights(int devices, const std::string& text) {
 }
 
 /// `to` is the product of `from` and the weight of `device`, there or where `place` says.
-std::string product(const std::string& to, const std::string& from, const std::string& device,
-                    const std::string& place) {
+std::string product_on(const std::string& to, const std::string& from, const std::string& device,
+                       const std::string& place) {
   return "  %" + to + ": f32[64,64] = aten::mm(%" + from + ", %w" + device + ") \"" + place + " product\"\n";
 }
 
@@ -189,7 +189,7 @@ std::string branches(int devices, int depth) {
     std::string from = "x";
     for (int i = 0; i < depth + device; ++i) {
       const std::string to = "p" + d + "_" + std::to_string(i);
-      text += product(to, from, d, d);
+      text += product_on(to, from, d, d);
       from = to;
     }
     text += "  %h" + d + ": f32[64,64] = aten::relu(%" + from + ") \"host\"\n";
@@ -206,9 +206,9 @@ std::string encoder(int layers) {
   for (int i = 0; i < layers; ++i) {
     const std::string n = std::to_string(i);
     for (const std::string d : {"0", "1"}) {
-      text += product("a" + d + n, x, d, d);
+      text += product_on("a" + d + n, x, d, d);
       text += "  %b" + d + n + ": f32[64,64] = aten::tanh(%a" + d + n + ") \"" + d + " tanh\"\n";
-      text += product("c" + d + n, "b" + d + n, d, d);
+      text += product_on("c" + d + n, "b" + d + n, d, d);
     }
     text += "  %s" + n + ": f32[64,64] = aten::add.Tensor(%c0" + n + ", %c1" + n + ", 1) \"0 join\"\n";
     text += "  %x" + n + ": f32[64,64] = aten::add.Tensor(%s" + n + ", %" + x + ", 1) \"0 join\"\n";
@@ -239,7 +239,7 @@ method forward(%x: f32[1,4,32,32]) {
 })";
 
 void expect_near_the_critical_path(const std::string& text, const CompileOptions& options) {
-  const Compiled program = compiled(text, options);
+  const Overlapped program = compiled(text, options);
   ASSERT_EQ(program.report.runs.size(), 1U);
   const RunReport& run = program.run();
   const Measured seen = measured(program);
@@ -282,7 +282,7 @@ TEST(Overlap, AUnetThatIsCutInTwoWaitsForNothingButItsChain) {
 TEST(Overlap, TwoDevicesCopyToTheHostAtTheSameTime) {
   CompileOptions options = placed("500%", 2);
   for (const char* device : {"sim:0", "sim:1"}) options.costs.push_back(costs_with(device, 4000));
-  const Compiled program = compiled(branches(2, 4), options);
+  const Overlapped program = compiled(branches(2, 4), options);
   const double copy = seconds_of(program.costs.from_device, 64 * 64 * sizeof(float));
   const Measured seen = measured(program);
   EXPECT_NEAR(seen.seconds, program.run().seconds, kRounding);
@@ -297,7 +297,7 @@ std::string host_and_device(int depth) {
     std::string from = "x";
     for (int i = 0; i < depth; ++i) {
       const std::string to = "p" + d + "_" + std::to_string(i);
-      text += product(to, from, d, d == "0" ? "host" : "1");
+      text += product_on(to, from, d, d == "0" ? "host" : "1");
       from = to;
     }
   }
@@ -322,7 +322,7 @@ std::string exchange(int depth) {
         from = "met";
       }
       const std::string to = "p" + d + "_" + std::to_string(i);
-      text += product(to, from, d, d);
+      text += product_on(to, from, d, d);
       from = to;
     }
   }
@@ -332,8 +332,8 @@ std::string exchange(int depth) {
 
 TEST(Overlap, DelegatesAreCutWhereDevicesMeet) {
   expect_near_the_critical_path(exchange(8), placed("500%"));
-  const Compiled whole = compiled(exchange(8), placed("0"));
-  const Compiled cut = compiled(exchange(8), placed("500%"));
+  const Overlapped whole = compiled(exchange(8), placed("0"));
+  const Overlapped cut = compiled(exchange(8), placed("500%"));
   EXPECT_EQ(whole.report.delegates.size(), 2U);
   EXPECT_EQ(cut.report.delegates.size(), 4U);
   EXPECT_GT(measured(whole).seconds, 1.9 * measured(cut).seconds);
@@ -358,7 +358,7 @@ std::string giver(int depth) {
         from = "met" + d;
       }
       const std::string to = "p" + d + "_" + std::to_string(i);
-      text += product(to, from, d, d);
+      text += product_on(to, from, d, d);
       from = to;
     }
     outputs += (outputs.empty() ? "%" : ", %") + from;
@@ -369,12 +369,12 @@ std::string giver(int depth) {
 TEST(Overlap, WhatASlowCopyReadsIsKeptSoThatItsDeviceDoesNotWait) {
   CompileOptions options = placed("500%");
   for (const char* device : {"sim:0", "sim:1", "sim:2"}) options.costs.push_back(costs_with(device, 400));
-  const Compiled program = compiled(giver(12), options);
+  const Overlapped program = compiled(giver(12), options);
   EXPECT_NEAR(measured(program).seconds, program.run().seconds, kRounding);
   EXPECT_GT(program.run().bytes, 0);
   // With no byte more the device waits, at most as long as is estimated, or nothing is cut.
   options.overlap = "1";
-  const Compiled tight = compiled(giver(12), options);
+  const Overlapped tight = compiled(giver(12), options);
   EXPECT_LE(tight.run().bytes, 1);
   EXPECT_LE(measured(tight).seconds, tight.run().seconds + kRounding);
 }
@@ -413,10 +413,10 @@ TEST(Overlap, WhatIsEstimatedOfARandomGraphIsWhatHappensAndComputesTheSame) {
   for (; (round < 40 || watch.seconds() < limit) && !HasFailure(); ++round) {
     const std::string text = random_graph(dice);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", round " + std::to_string(round) + "\n" + text);
-    const Compiled least = compiled(text, placed(""));
+    const Overlapped least = compiled(text, placed(""));
     std::vector<std::vector<uint8_t>> expected;
     for (const int percent : {0, 10, 500}) {
-      const Compiled program = compiled(text, placed(std::to_string(percent) + "%"));
+      const Overlapped program = compiled(text, placed(std::to_string(percent) + "%"));
       if (program.report.runs.empty()) return;
       const RunReport& run = program.run();
       const Measured seen = measured(program);
@@ -452,7 +452,7 @@ std::string random_chains(SplitMix64& dice) {
                 std::to_string(d) + " met\"\n";
         from = "m" + to;
       }
-      text += product(to, from, std::to_string(d), std::to_string(d));
+      text += product_on(to, from, std::to_string(d), std::to_string(d));
       last[d] = to;
     }
   }
@@ -473,7 +473,7 @@ std::string random_relay(SplitMix64& dice) {
               std::to_string(dice.below(static_cast<uint64_t>(depth) - 1)) + ", 1) \"1 met\"\n";
     }
     last = "p" + std::to_string(i);
-    text += product(last, from, d, d);
+    text += product_on(last, from, d, d);
   }
   return with_weights(2, text + "  return %" + last + "\n");
 }
@@ -491,11 +491,11 @@ TEST(Overlap, DelegatesAreCutOnlyWhereThatTakesLessTime) {
     for (const char* device : {"sim:0", "sim:1"}) options.costs.push_back(costs_with(device, 1));
     for (placement::DeviceCosts& costs : options.costs) costs.call_seconds *= static_cast<double>(1 + dice.below(20));
     options.why = {"overlap"};
-    const Compiled uncut = compiled(text, options);
+    const Overlapped uncut = compiled(text, options);
     for (const char* budget : {"1", "25%", "500%"}) {
       SCOPED_TRACE(budget);
       options.overlap = budget;
-      const Compiled program = compiled(text, options);
+      const Overlapped program = compiled(text, options);
       ASSERT_EQ(program.report.runs.size(), 1U);
       EXPECT_LE(program.run().seconds, uncut.run().seconds + kRounding);
       EXPECT_LE(measured(program).seconds, program.run().seconds + kRounding);

@@ -149,7 +149,7 @@ unsigned first_seed() {
 TEST(MemoryReuse, NeverChangesANumberInRandomModules) {
   const unsigned first = first_seed();
   int whole = 0;
-  for (unsigned seed = first; seed < first + 150 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = first; seed < first + 150 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
     whole += expect_equal_results(random_module(seed), 1) ? 1 : 0;
   }
@@ -186,7 +186,7 @@ std::string counter(int size) {
                 {{"type", "f32[" + std::to_string(size) + "]"}});
 }
 
-std::vector<uint8_t> compiled(const std::string& text) {
+std::vector<uint8_t> reused(const std::string& text) {
   auto module = ir::parse(text, "test");
   EXPECT_TRUE(module.ok()) << (module.ok() ? "" : module.error().text());
   auto program = compile(std::move(module).value(), {});
@@ -198,12 +198,12 @@ std::vector<uint8_t> compiled(const std::string& text) {
 TEST(MemoryReuse, CompilingAgainGivesTheSameBytesWhateverElseIsCompiled) {
   const std::vector<int> sizes = {1024, 4, 1020, 64};
   std::vector<std::vector<uint8_t>> first;
-  for (const int size : sizes) first.push_back(compiled(counter(size)));
-  for (size_t i = sizes.size(); i-- > 0;) EXPECT_EQ(compiled(counter(sizes[i])), first[i]);
+  for (const int size : sizes) first.push_back(reused(counter(size)));
+  for (size_t i = sizes.size(); i-- > 0;) EXPECT_EQ(reused(counter(sizes[i])), first[i]);
   std::vector<std::vector<uint8_t>> beside(2 * sizes.size());
   std::vector<std::thread> threads;
   for (size_t t = 0; t < beside.size(); ++t) {
-    threads.emplace_back([&, t] { beside[t] = compiled(counter(sizes[t % sizes.size()])); });
+    threads.emplace_back([&, t] { beside[t] = reused(counter(sizes[t % sizes.size()])); });
   }
   for (std::thread& thread : threads) thread.join();
   for (size_t t = 0; t < beside.size(); ++t) EXPECT_EQ(beside[t], first[t % sizes.size()]) << t;
@@ -294,7 +294,7 @@ TEST(MemoryReuse, ABranchsResultSurvivesOtherBranchesAndALoop) {
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
 TEST(MemoryReuse, NeverChangesANumberInLargeTensorsOnSeveralThreads) {
   const unsigned first = first_seed();
-  for (unsigned seed = first; seed < first + 6 && !testing::Test::HasFailure(); ++seed) {
+  for (unsigned seed = first; seed < first + 6 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
     expect_equal_results(random_module(seed, 20'000, false), 3);
   }

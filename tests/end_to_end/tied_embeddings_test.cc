@@ -12,7 +12,7 @@ namespace {
 
 using testing::Compiled;
 
-constexpr int32_t kRows = 1024, kWidth = 128, kTokens = 5, kBlock = 32;
+constexpr int32_t kTiedRows = 1024, kWidth = 128, kTokens = 5, kBlock = 32;
 constexpr int64_t kPicked[kTokens] = {1023, 0, 64, 64, 500};
 
 std::string model(const char* type, const char* table, const char* declarations = "") {
@@ -63,8 +63,8 @@ void fill(ir::Module& module, const std::string& name, int64_t columns, F&& make
   for (ir::ConstantId id : module.constants.ids()) {
     ir::Constant& constant = module.constants[id];
     if (constant.name != name) continue;
-    std::vector<uint8_t> bytes(kRows * columns * sizeof(T));
-    for (int64_t i = 0; i < kRows * columns; ++i) {
+    std::vector<uint8_t> bytes(kTiedRows * columns * sizeof(T));
+    for (int64_t i = 0; i < kTiedRows * columns; ++i) {
       const T number = make(i / columns, i % columns);
       std::memcpy(&bytes[i * sizeof(T)], &number, sizeof(T));
     }
@@ -111,13 +111,13 @@ TEST(TiedEmbeddings, AreInTheFileOnceAndTheSameToTheBit) {
   const auto number = [](int64_t row, int64_t k) { return static_cast<float>(mixed(row, k) % 1000) * 1e-3F - 0.5F; };
   fill<float>(module, "table", kWidth, number);
   const Results one = run(module, true, true);
-  EXPECT_LT(one.file, kRows * kWidth * sizeof(float) * 11 / 10);
+  EXPECT_LT(one.file, kTiedRows * kWidth * sizeof(float) * 11 / 10);
   for (int32_t i = 0; i < kTokens * kWidth; ++i) {
     const float want = number(kPicked[i / kWidth], i % kWidth);
     ASSERT_EQ(std::memcmp(&one.rows[i * sizeof want], &want, sizeof want), 0) << i;
   }
   const Results both = run(module, false, true);
-  for (int32_t j = 0; j < kRows; ++j) {
+  for (int32_t j = 0; j < kTiedRows; ++j) {
     float a = 0, b = 0;
     std::memcpy(&a, &one.y[j * sizeof a], sizeof a);
     std::memcpy(&b, &both.y[j * sizeof b], sizeof b);
@@ -132,7 +132,7 @@ TEST(TiedEmbeddings, OfBf16AreOneToo) {
   };
   fill<uint16_t>(module, "table", kWidth, number);
   const Results one = run(module, true, false);
-  EXPECT_LT(one.file, kRows * kWidth * sizeof(uint16_t) * 11 / 10);
+  EXPECT_LT(one.file, kTiedRows * kWidth * sizeof(uint16_t) * 11 / 10);
   for (int32_t i = 0; i < kTokens * kWidth; ++i) {
     const uint16_t want = number(kPicked[i / kWidth], i % kWidth);
     ASSERT_EQ(std::memcmp(&one.rows[i * sizeof want], &want, sizeof want), 0) << i;
@@ -153,8 +153,8 @@ TEST(TiedEmbeddings, OfIntegersAreOneWithTheirScales) {
     fill<int8_t>(module, "table", kWidth, number);
     fill<float>(module, "scales", kWidth / kBlock, scale);
     const Results one = run(module, true, true);
-    const size_t scales = kRows * kWidth / kBlock * (half ? sizeof(Half) : sizeof(float));
-    const size_t numbers = kRows * kWidth / (low == -8 ? 2 : 1);
+    const size_t scales = kTiedRows * kWidth / kBlock * (half ? sizeof(Half) : sizeof(float));
+    const size_t numbers = kTiedRows * kWidth / (low == -8 ? 2 : 1);
     EXPECT_LT(one.file, (numbers + scales) * 11 / 10) << low << ", f16: " << half;
     for (int32_t i = 0; i < kTokens * kWidth; ++i) {
       const int64_t row = kPicked[i / kWidth], k = i % kWidth;
