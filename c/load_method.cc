@@ -37,14 +37,6 @@ struct CloseMethod {
 };
 using OwnedMethod = std::unique_ptr<berth_method, CloseMethod>;
 
-Expected<MethodMeta> meta_of(const berth_program* program, const char* name) {
-  BERTH_TRY(check(program, Handle::Kind::kProgram));
-  if (name == nullptr) return is_null("method");
-  const auto meta = program->program->method_meta(name);
-  if (meta.ok()) return *meta;
-  return Failure{meta.error(), "method " + std::string(name).substr(0, 64), "the program has no such method"};
-}
-
 ThreadPool* pool_of(const berth_threads* threads) { return threads == nullptr ? nullptr : threads->pool.get(); }
 
 // A number or text was compiled into the program: it is its own input.

@@ -55,3 +55,10 @@ struct berth_method : berth::c::Handle {
   std::optional<berth::Method> own;
   std::optional<berth::InstructionEvents> instructions;  // of `own`
 };
+
+namespace berth::c {
+
+/// Why the last call of the method failed, as it reported; without a report, the code's name at `place`.
+Failure said_by(const berth_method& method, Error error, const std::string& place);
+
+}  // namespace berth::c

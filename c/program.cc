@@ -80,19 +80,6 @@ Status load(const berth_load_options& options, berth_program& program) {
   return program.data.open_beside(*program.program, program.source.place());
 }
 
-Expected<MethodMeta> meta_of(const berth_program* program, const char* method) {
-  BERTH_TRY(check(program, Handle::Kind::kProgram));
-  if (method == nullptr) return is_null("method");
-  const auto meta = program->program->method_meta(method);
-  if (meta.ok()) return *meta;
-  std::string names;
-  for (size_t i = 0; i < program->program->num_methods() && i < 16; ++i) {
-    names += std::string(i == 0 ? "" : ", ") + program->program->method_name(i);
-  }
-  return Failure{meta.error(), "method " + std::string(method).substr(0, 64),
-                 "the program has no such method; it has " + names};
-}
-
 int32_t kind_of(Tag tag) {
   switch (tag) {
     case Tag::kTensor: return BERTH_IS_TENSOR;
@@ -131,6 +118,20 @@ Status describe_port(const berth_program* program, const char* method, bool inpu
 }
 
 }  // namespace
+
+Expected<MethodMeta> meta_of(const berth_program* program, const char* method) {
+  BERTH_TRY(check(program, Handle::Kind::kProgram));
+  if (method == nullptr) return is_null("method");
+  const auto meta = program->program->method_meta(method);
+  if (meta.ok()) return *meta;
+  std::string names;
+  for (size_t i = 0; i < program->program->num_methods() && i < 16; ++i) {
+    names += std::string(i == 0 ? "" : ", ") + program->program->method_name(i);
+  }
+  return Failure{meta.error(), "method " + std::string(method).substr(0, 64),
+                 "the program has no such method; it has " + names};
+}
+
 }  // namespace berth::c
 
 using namespace berth;     // NOLINT(google-build-using-namespace): the functions of C stand in no namespace

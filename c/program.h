@@ -28,6 +28,13 @@ struct berth_program : berth::c::Handle {
   berth::EventObserver* events() { return observer.has_value() ? &*observer : nullptr; }
 };
 
+namespace berth::c {
+
+/// What the program says about a method; NotFound, with the names of those that it has.
+Expected<MethodMeta> meta_of(const berth_program* program, const char* method);
+
+}  // namespace berth::c
+
 struct berth_arenas : berth::c::Handle {
   explicit berth_arenas(const berth_program* of, berth::HostArenas made)
       : Handle(Kind::kArenas), program(of), uses_program(of), arenas(std::move(made)) {}

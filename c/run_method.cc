@@ -30,12 +30,6 @@ Failure wrong(bool input, size_t index, std::string message) {
   return Failure{Error::kInvalidArgument, port_place(input, index), std::move(message)};
 }
 
-Failure said_by(const berth_method& method, Error error, const std::string& place) {
-  const format::Report& report = method.method().last_report();
-  if (report.code != Error::kOk) return failure_of(error, report);
-  return Failure{error, place, berth::to_string(error)};
-}
-
 // What of an array does not depend on the program.
 Expected<Bound> read_array(const berth_array& given, size_t index, bool input) {
   BERTH_ASSIGN_OR_RETURN(const berth_array array,
@@ -229,6 +223,13 @@ int32_t with_method(const berth_method* method, berth_error* error, Call&& call)
 }
 
 }  // namespace
+
+Failure said_by(const berth_method& method, Error error, const std::string& place) {
+  const format::Report& report = method.method().last_report();
+  if (report.code != Error::kOk) return failure_of(error, report);
+  return Failure{error, place, berth::to_string(error)};
+}
+
 }  // namespace berth::c
 
 using namespace berth;     // NOLINT(google-build-using-namespace): the functions of C stand in no namespace

@@ -7,11 +7,6 @@ namespace {
 
 std::string place_of(const char* list, size_t index) { return std::string(list) + "[" + std::to_string(index) + "]"; }
 
-Failure said_by(const berth_method& method, Error error, const std::string& place) {
-  const format::Report& report = method.method().last_report();
-  return report.code == Error::kOk ? Failure{error, place, berth::to_string(error)} : failure_of(error, report);
-}
-
 // The sizes of an array; its elements need not be there.
 Expected<Span<const int32_t>> sizes_of(const berth_array* given, const std::string& place) {
   if (given == nullptr) return is_null("berth_array");

@@ -1,7 +1,6 @@
 #include "python/arrays.h"
 
 #include <cstring>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,122 +12,8 @@ namespace nb = nanobind;
 namespace berth::python {
 namespace {
 
-struct Type {
-  DType dtype;
-  const char* numpy;  // its name in NumPy; null: NumPy has none
-  uint8_t code;       // DLPack's; bits are those of an element
-};
-constexpr uint8_t code(nb::dlpack::dtype_code code) { return static_cast<uint8_t>(code); }
-
-using Code = nb::dlpack::dtype_code;
-constexpr Type kTypes[] = {
-    // An element of 4 or 2 bits is a byte, as NumPy has it. Of two rows with one code, the last is what an array has.
-    {DType::kI4, "int8", code(Code::Int)},
-    {DType::kI2, "int8", code(Code::Int)},
-    {DType::kU4, "uint8", code(Code::UInt)},
-    {DType::kU2, "uint8", code(Code::UInt)},
-    {DType::kF32, "float32", code(Code::Float)},
-    {DType::kF64, "float64", code(Code::Float)},
-    {DType::kF16, "float16", code(Code::Float)},
-    {DType::kI64, "int64", code(Code::Int)},
-    {DType::kI32, "int32", code(Code::Int)},
-    {DType::kI16, "int16", code(Code::Int)},
-    {DType::kI8, "int8", code(Code::Int)},
-    {DType::kU8, "uint8", code(Code::UInt)},
-    {DType::kU16, "uint16", code(Code::UInt)},
-    {DType::kU32, "uint32", code(Code::UInt)},
-    {DType::kU64, "uint64", code(Code::UInt)},
-    {DType::kBool, "bool", code(Code::Bool)},
-    {DType::kComplex64, "complex64", code(Code::Complex)},
-    {DType::kComplex128, "complex128", code(Code::Complex)},
-    {DType::kComplex32, nullptr, code(Code::Complex)},
-    {DType::kBF16, nullptr, code(Code::Bfloat)},
-    {DType::kF8E4M3, nullptr, code(Code::Float8_E4M3FN)},
-    {DType::kF8E5M2, nullptr, code(Code::Float8_E5M2)},
-    {DType::kF8E4M3Fnuz, nullptr, code(Code::Float8_E4M3FNUZ)},
-    {DType::kF8E5M2Fnuz, nullptr, code(Code::Float8_E5M2FNUZ)},
-    {DType::kF8E8M0, nullptr, code(Code::Float8_E8M0FNU)},
-    {DType::kF4E2M1, nullptr, code(Code::Float4_E2M1FN)},
-};
-
-// The names of ml_dtypes' types.
-constexpr std::pair<const char*, DType> kExtensions[] = {
-    {"bfloat16", DType::kBF16},
-    {"float8_e4m3fn", DType::kF8E4M3},
-    {"float8_e5m2", DType::kF8E5M2},
-    {"float8_e4m3fnuz", DType::kF8E4M3Fnuz},
-    {"float8_e5m2fnuz", DType::kF8E5M2Fnuz},
-    {"float8_e8m0fnu", DType::kF8E8M0},
-    {"float4_e2m1fn", DType::kF4E2M1},
-    {"int4", DType::kI4},
-    {"int2", DType::kI2},
-    {"uint4", DType::kU4},
-    {"uint2", DType::kU2},
-};
-
-const Type* find_type(DType dtype) {
-  for (const Type& type : kTypes) {
-    if (type.dtype == dtype) return &type;
-  }
-  return nullptr;
-}
-
-nb::dlpack::dtype dlpack_type(DType dtype) {
-  const Type* type = find_type(dtype);
-  if (type == nullptr) {
-    raise(Error::kNotSupported, std::string("element type ") + to_string(dtype),
-          "has no form in NumPy or DLPack, so Python cannot see it; cast it in the model");
-  }
-  return {type->code, static_cast<uint8_t>(element_size(dtype) * 8), 1};
-}
-
-// A type by its letter in a buffer's format, if the letter and the size of an element name one.
-bool parse_format(const char* format, Py_ssize_t item, DType* out) {
-  if (format == nullptr) {
-    *out = DType::kU8;
-    return item == 1;
-  }
-  if (*format == '@' || *format == '=' || *format == '<') ++format;
-  const std::string letters = format;
-  const auto sized = [&](std::initializer_list<DType> types) {
-    for (const DType type : types) {
-      *out = type;
-      if (element_size(type) == static_cast<size_t>(item)) return true;
-    }
-    return false;
-  };
-  if (letters == "Zf" || letters == "Zd") return sized({DType::kComplex64, DType::kComplex128});
-  if (letters.size() != 1) return false;
-  switch (letters[0]) {
-    case '?': return sized({DType::kBool});
-    case 'e':
-    case 'f':
-    case 'd': return sized({DType::kF16, DType::kF32, DType::kF64});
-    case 'b':
-    case 'h':
-    case 'i':
-    case 'l':
-    case 'q': return sized({DType::kI8, DType::kI16, DType::kI32, DType::kI64});
-    case 'B':
-    case 'H':
-    case 'I':
-    case 'L':
-    case 'Q': return sized({DType::kU8, DType::kU16, DType::kU32, DType::kU64});
-    default: return false;
-  }
-}
-
 // "float64", "a list": what an object is, for messages.
 std::string kind_of(nb::handle object) { return std::string("a ") + Py_TYPE(object.ptr())->tp_name; }
-
-// Types that NumPy has from other packages, such as ml_dtypes; their arrays have no buffer.
-bool parse_extension_name(const std::string& name, DType* out) {
-  for (const auto& [known, dtype] : kExtensions) {
-    *out = dtype;
-    if (name == known) return true;
-  }
-  return false;
-}
 
 // Copies from one strided array to another of the same sizes; strides in bytes. `rank` dimensions are left.
 void copy_strided(const uint8_t* from, const int64_t* from_strides, uint8_t* to, const int64_t* to_strides,
@@ -161,91 +46,7 @@ std::array<int64_t, kMaxRank> packed_strides(Span<const int64_t> sizes, Span<con
   return strides;
 }
 
-nb::object& numpy_empty() {
-  static nb::object* const function = new nb::object(nb::module_::import_("numpy").attr("empty"));
-  return *function;
-}
-
-// NumPy's object for a type, made once.
-nb::handle numpy_dtype(const Type& type) {
-  static nb::object* const made = new nb::object[std::size(kTypes)];
-  nb::object& dtype = made[&type - kTypes];
-  if (!dtype.is_valid()) dtype = nb::module_::import_("numpy").attr("dtype")(type.numpy);
-  return dtype;
-}
-
-nb::object shape_tuple(Span<const int64_t> sizes) {
-  nb::object shape = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(sizes.size())));
-  if (!shape.is_valid()) nb::raise_python_error();
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    PyObject* size = PyLong_FromLongLong(sizes[i]);
-    if (size == nullptr) nb::raise_python_error();
-    PyTuple_SetItem(shape.ptr(), static_cast<Py_ssize_t>(i), size);
-  }
-  return shape;
-}
-
-/// berth.Tensor: a result of an element type that NumPy does not have.
-struct TensorObject {
-  DType dtype = DType::kBF16;
-  std::vector<int64_t> sizes;
-  nb::object bits;    // NumPy's array of unsigned integers: the elements as they are
-  nb::object dlpack;  // an object with __dlpack__
-};
-
-nb::object bits_array(const TensorObject& tensor) { return tensor.bits; }
-
-nb::object float32_of(const TensorObject& tensor) {
-  if (tensor.dtype != DType::kBF16) {
-    raise(Error::kNotSupported, std::string("element type ") + to_string(tensor.dtype),
-          "only bf16 is widened here; torch.from_dlpack() and ml_dtypes take the others");
-  }
-  const nb::object wide = tensor.bits.attr("astype")("uint32").attr("__lshift__")(16);
-  return wide.attr("astype")("uint32").attr("view")("float32");
-}
-
-nb::object numpy_of(const TensorObject& tensor) {
-  for (const auto& [name, dtype] : kExtensions) {
-    if (dtype == tensor.dtype) return tensor.bits.attr("view")(nb::module_::import_("ml_dtypes").attr(name));
-  }
-  raise(Error::kNotSupported, std::string("element type ") + to_string(tensor.dtype), "is not one of ml_dtypes either");
-}
-
-std::string repr_of(const TensorObject& tensor) {
-  return "berth.Tensor(" + type_text(tensor.dtype, tensor.sizes) + ")";
-}
-
-nb::object new_tensor(DType dtype, Span<const int64_t> sizes, uint8_t** data) {
-  TensorObject tensor;
-  const nb::dlpack::dtype type = dlpack_type(dtype);
-  tensor.dtype = dtype;
-  tensor.sizes.assign(sizes.begin(), sizes.end());
-  const char* const unsigned_type = element_size(dtype) == 1 ? "uint8" : element_size(dtype) == 2 ? "uint16" : "uint32";
-  tensor.bits = numpy_empty()(shape_tuple(sizes), unsigned_type);
-  Borrowed memory = Borrowed::take_writable(tensor.bits, "result");
-  *data = memory.data();
-  std::vector<size_t> shape(sizes.begin(), sizes.end());
-  const nb::ndarray<nb::array_api> array(*data, shape.size(), shape.data(), tensor.bits, nullptr, type,
-                                         nb::device::cpu::value);
-  tensor.dlpack = nb::cast(array);
-  return nb::cast(std::move(tensor));
-}
-
 }  // namespace
-
-std::string type_text(DType dtype, Span<const int64_t> sizes) {
-  std::string text;
-  for (const int64_t size : sizes) text += (text.empty() ? "" : "x") + std::to_string(size);
-  return std::string(to_string(dtype)) + "[" + text + "]";
-}
-
-DType parse_dtype_or_raise(const std::string& text) {
-  DType dtype = DType::kF32;
-  if (!parse_dtype(text.data(), text.size(), &dtype)) {
-    raise(Error::kInvalidArgument, "element type '" + text + "'", "is not one; they are written f32, i64, bool");
-  }
-  return dtype;
-}
 
 Borrowed& Borrowed::operator=(Borrowed&& other) noexcept {
   if (this == &other) return *this;
@@ -309,12 +110,7 @@ bool Borrowed::take_dlpack(nb::handle object, const std::string& place, Borrowed
   if (array.ndim() > kMaxRank) {
     raise(Error::kInvalidArgument, place, "has " + std::to_string(array.ndim()) + " dimensions, more than 16");
   }
-  const nb::dlpack::dtype wanted = array.dtype();
-  const Type* found = nullptr;
-  for (const Type& type : kTypes) {
-    const bool same = type.code == wanted.code && element_size(type.dtype) * 8 == wanted.bits && wanted.lanes == 1;
-    if (same) found = &type;
-  }
+  const ElementType* const found = find_type(array.dtype());
   if (found == nullptr) raise(Error::kInvalidType, place, "has elements of a type that Berth does not have");
   out->dtype_ = found->dtype;
   switch (array.device_type()) {
@@ -342,7 +138,7 @@ bool Borrowed::take_bits(nb::handle object, const std::string& place, Borrowed* 
   DType own = DType::kF32;
   if (!parse_extension_name(nb::cast<std::string>(nb::str(dtype.attr("name"))), &own)) return false;
   // What lies in the other bits of a byte is ml_dtypes' affair.
-  const Type* type = find_type(own);
+  const ElementType* type = find_type(own);
   const bool whole = type->numpy != nullptr;
   const nb::object bits =
       whole ? object.attr("astype")(type->numpy) : object.attr("view")(element_size(own) == 1 ? "uint8" : "uint16");
@@ -377,7 +173,7 @@ Borrowed Borrowed::take(nb::handle object, DType dtype, const std::string& place
   }
   const bool numbers = PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr()) || PyComplex_Check(object.ptr()) ||
                        PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
-  const Type* type = find_type(dtype);
+  const ElementType* type = find_type(dtype);
   if (!numbers || type == nullptr || type->numpy == nullptr) {
     raise(Error::kInvalidType, place, "is " + kind_of(object) + ", not an array");
   }
@@ -453,52 +249,6 @@ void Borrowed::copy_from(const uint8_t* from) {
   if (numel() == 0) return;
   const std::array<int64_t, kMaxRank> packed = packed_strides(sizes(), {}, element);
   copy_strided(from, packed.data(), data_, strides_.data(), sizes_.data(), rank_, element);
-}
-
-NewArray::NewArray(DType dtype, Span<const int64_t> sizes) {
-  const Type* type = find_type(dtype);
-  if (type == nullptr || type->numpy == nullptr) {
-    object_ = new_tensor(dtype, sizes, &data_);
-    return;
-  }
-  PyObject* const arguments[] = {nullptr, shape_tuple(sizes).release().ptr(), numpy_dtype(*type).ptr()};
-  object_ =
-      nb::steal(PyObject_Vectorcall(numpy_empty().ptr(), arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
-  Py_DECREF(arguments[1]);
-  if (!object_.is_valid()) nb::raise_python_error();
-  Py_buffer buffer;
-  if (PyObject_GetBuffer(object_.ptr(), &buffer, PyBUF_WRITABLE) != 0) nb::raise_python_error();
-  data_ = static_cast<uint8_t*>(buffer.buf);
-  PyBuffer_Release(&buffer);  // the array keeps its memory where it is
-}
-
-nb::object view_array(const void* data, DType dtype, Span<const int64_t> sizes, Span<const int64_t> strides,
-                      nb::handle owner) {
-  const nb::dlpack::dtype type = dlpack_type(dtype);
-  const std::vector<size_t> shape(sizes.begin(), sizes.end());
-  const bool numpy = find_type(dtype)->numpy != nullptr;
-  if (numpy) {
-    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(), type,
-                                                   nb::device::cpu::value));
-  }
-  return nb::cast(nb::ndarray<nb::array_api, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(), type,
-                                                     nb::device::cpu::value));
-}
-
-void add_arrays(nb::module_& module) {
-  nb::class_<TensorObject>(module, "Tensor",
-                           "A result of an element type that NumPy does not have, such as bf16, in memory of its own. "
-                           "torch.from_dlpack() takes it without a copy.")
-      .def_prop_ro(
-          "dtype", [](const TensorObject& tensor) { return to_string(tensor.dtype); }, "\"bf16\"")
-      .def_prop_ro("shape", [](const TensorObject& tensor) { return shape_tuple(tensor.sizes); })
-      .def("bits", &bits_array, "The elements as unsigned integers of their size, without a copy.")
-      .def("float32", &float32_of, "The elements as a new array of float32. bf16 only.")
-      .def("numpy", &numpy_of, "The elements as a NumPy array of ml_dtypes' type, without a copy.")
-      .def("__dlpack__", [](const TensorObject& tensor, nb::args args,
-                            nb::kwargs kwargs) { return tensor.dlpack.attr("__dlpack__")(*args, **kwargs); })
-      .def("__dlpack_device__", [](const TensorObject& tensor) { return tensor.dlpack.attr("__dlpack_device__")(); })
-      .def("__repr__", &repr_of);
 }
 
 }  // namespace berth::python

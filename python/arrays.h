@@ -1,5 +1,5 @@
-// Arrays of Python's as memory, and memory as arrays: by the buffer protocol, and by DLPack where an object has no buffer
-// or NumPy has no such type.
+// Arrays of Python's as memory: by the buffer protocol, and by DLPack where an object has no buffer or NumPy has no such
+// type.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,6 +12,7 @@
 #include "base/device.h"
 #include "base/dtype.h"
 #include "base/span.h"
+#include "python/element_types.h"
 
 namespace berth::python {
 
@@ -72,32 +73,5 @@ class Borrowed {
   std::array<int64_t, kMaxRank> sizes_ = {};
   std::array<int64_t, kMaxRank> strides_ = {};
 };
-
-/// "f32[1x3x224x224]".
-std::string type_text(DType dtype, Span<const int64_t> sizes);
-
-/// A new row-major array, uninitialised, and where its elements are: NumPy's, or a berth.Tensor for element types that
-/// NumPy does not have.
-class NewArray {
- public:
-  NewArray() = default;
-  NewArray(DType dtype, Span<const int64_t> sizes);
-  uint8_t* data() const { return data_; }
-  nanobind::object take() { return std::move(object_); }
-
- private:
-  nanobind::object object_;
-  uint8_t* data_ = nullptr;
-};
-
-/// A read-only array over memory of another's, which `owner` keeps alive. Strides in elements.
-nanobind::object view_array(const void* data, DType dtype, Span<const int64_t> sizes, Span<const int64_t> strides,
-                            nanobind::handle owner);
-
-/// The text form of a type, "f32", as a DType; raises InvalidArgument.
-DType parse_dtype_or_raise(const std::string& text);
-
-/// The class berth.Tensor.
-void add_arrays(nanobind::module_& module);
 
 }  // namespace berth::python

@@ -35,8 +35,6 @@ constexpr char kMethodText[] =
     "NumPy does not have, a number for an output that is one, and None for an output that is bound.\n\n"
     "Any thread may call it; others wait meanwhile. The interpreter's lock is released while it runs.";
 
-std::vector<int64_t> wide(Span<const int32_t> sizes) { return {sizes.begin(), sizes.end()}; }
-
 }  // namespace
 
 MethodObject::Turn::Turn(MethodObject& method) : method_(method) {

@@ -11,6 +11,7 @@
 
 #include "python/arenas.h"
 #include "python/arrays.h"
+#include "python/new_arrays.h"
 #include "python/program.h"
 #include "runtime/host/host_method.h"
 #include "runtime/observer.h"

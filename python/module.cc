@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/version.h"
-#include "python/arrays.h"
 #include "python/casters.h"
 #include "python/compile.h"
 #include "python/errors.h"
 #include "python/method.h"
+#include "python/new_arrays.h"
 #include "python/planner.h"
 #include "python/plugins.h"
 #include "python/program.h"

@@ -10,6 +10,7 @@
 #include "python/arrays.h"
 #include "python/casters.h"
 #include "python/errors.h"
+#include "python/new_arrays.h"
 #include "runtime/host/dim_order_copy.h"
 
 namespace nb = nanobind;

@@ -11,13 +11,14 @@
 #include "python/arrays.h"
 #include "python/casters.h"
 #include "python/errors.h"
+#include "python/new_arrays.h"
 
 namespace nb = nanobind;
 
 namespace berth::python {
 namespace {
 
-packing::Planner planner_of(const std::string& name) {
+packing::Planner packing_planner_of(const std::string& name) {
   const std::pair<const char*, packing::Planner> planners[] = {
       {"naive", packing::Planner::kNaive},         {"greedy", packing::Planner::kGreedy},
       {"breadth", packing::Planner::kBreadth},     {"best-fit", packing::Planner::kBestFit},
@@ -66,7 +67,7 @@ nb::dict plan(nb::handle lower, nb::handle upper, nb::handle size, nb::handle al
     problem.buffers.push_back(buffer);
   }
   packing::PlanOptions options;
-  options.planner = planner_of(planner);
+  options.planner = packing_planner_of(planner);
   options.time_limit = time_limit;
   options.nodes = time_limit > 0 ? packing::kManyNodes : packing::kPatientNodes;
   options.stop_at_capacity = capacity >= 0;

@@ -15,8 +15,6 @@ namespace nb = nanobind;
 namespace berth::python {
 namespace {
 
-std::vector<int64_t> wide(Span<const int32_t> sizes) { return {sizes.begin(), sizes.end()}; }
-
 // A size of a shape; -1 for None.
 int32_t size_of(nb::handle object, const std::string& where) {
   if (object.is_none()) return -1;

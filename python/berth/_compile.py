@@ -349,7 +349,7 @@ def plan(
     planner: str = "best",
     time_limit: float | None = None,
 ) -> dict[str, Any]:
-    """Places buffers so that no two that are alive together share a byte: the packing problem alone.
+    """Places buffers so that no two that are live at once share a byte: the packing problem alone.
 
     lower, upper  arrays of whole numbers: buffer i is alive in steps lower[i] to upper[i] - 1
     size          its bytes
