@@ -18,6 +18,91 @@ bool conflict(const Accesses& a, const Accesses& b) {
   return false;
 }
 
+// The barriers before each step, in the order of the schedule; SIZE_MAX for a step that does not run.
+std::vector<size_t> stretches_of(size_t steps, const Schedule& schedule) {
+  std::vector<size_t> stretch(steps, SIZE_MAX);
+  size_t barriers = 0;
+  for (uint32_t i = 0; i < schedule.order.size(); ++i) {
+    while (barriers < schedule.barriers.size() && schedule.barriers[barriers] == i) ++barriers;
+    if (schedule.order[i] < steps) stretch[schedule.order[i]] = barriers;
+  }
+  return stretch;
+}
+
+// Byte by byte, as it were: takes the steps in their own order and keeps who last wrote, and who has since read, each
+// piece of memory. Each pair that this gives must be separated in the schedule.
+class OrderCheck {
+ public:
+  OrderCheck(const std::vector<size_t>& stretch, std::string* hazard) : stretch_(stretch), hazard_(hazard) {}
+
+  bool add(size_t step, const Accesses& accesses) {
+    for (const Access& access : accesses) {
+      if (access.begin < access.end && !follows_earlier(step, access)) return false;
+    }
+    for (const Access& access : accesses) {
+      if (access.begin < access.end) note(step, access);
+    }
+    return true;
+  }
+
+ private:
+  struct Piece {
+    size_t writer = SIZE_MAX;
+    std::vector<size_t> readers;
+    std::vector<size_t> mixers;  // which write in any order
+  };
+  using Pieces = std::map<uint64_t, Piece>;  // by where they begin; one reaches to the next
+
+  static Pieces::iterator cut(Pieces& pieces, uint64_t at) {
+    const auto behind = pieces.lower_bound(at);
+    if (behind != pieces.end() && behind->first == at) return behind;
+    const Piece before = behind == pieces.begin() ? Piece() : std::prev(behind)->second;
+    return pieces.emplace(at, before).first;
+  }
+
+  bool is_apart(size_t earlier, size_t later, const char* verb, const char* other) {
+    if (earlier == SIZE_MAX || earlier == later || stretch_[earlier] < stretch_[later]) return true;
+    *hazard_ =
+        "step " + std::to_string(later) + verb + "what step " + std::to_string(earlier) + other + ", without a barrier";
+    return false;
+  }
+
+  bool follows_earlier(size_t step, const Access& access) {
+    const char* const verb = access.writes ? " writes " : " reads ";
+    Pieces& pieces = blocks_[access.block];
+    const auto first = cut(pieces, access.begin);
+    const auto last = cut(pieces, access.end);
+    for (auto at = first; at != last; ++at) {
+      if (!is_apart(at->second.writer, step, verb, " writes")) return false;
+      for (size_t reader : at->second.readers) {
+        if (access.writes && !is_apart(reader, step, verb, " reads")) return false;
+      }
+      for (size_t mixer : at->second.mixers) {
+        if (!access.in_any_order && !is_apart(mixer, step, verb, " writes")) return false;
+      }
+    }
+    return true;
+  }
+
+  void note(size_t step, const Access& access) {
+    Pieces& pieces = blocks_[access.block];
+    const auto last = pieces.find(access.end);
+    for (auto at = pieces.find(access.begin); at != last; ++at) {
+      if (access.in_any_order) {
+        at->second.mixers.push_back(step);
+      } else if (access.writes) {
+        at->second = {step, {}, {}};
+      } else if (at->second.writer != step) {
+        at->second.readers.push_back(step);
+      }
+    }
+  }
+
+  const std::vector<size_t>& stretch_;
+  std::string* const hazard_;
+  std::map<uint64_t, Pieces> blocks_;
+};
+
 }  // namespace
 
 Schedule schedule(Span<const Accesses> steps) {
@@ -37,76 +122,15 @@ Schedule schedule(Span<const Accesses> steps) {
   return made;
 }
 
-// Byte by byte, as it were: the steps are walked in their own order, and who last wrote and who has since read each piece
-// of memory is kept. Each pair that this gives must be apart in the schedule.
 bool keeps_order(Span<const Accesses> steps, const Schedule& schedule, std::string* hazard) {
-  std::vector<size_t> stretch(steps.size(), SIZE_MAX);
-  size_t next = 0;
-  for (uint32_t i = 0, number = 0; i < schedule.order.size(); ++i) {
-    while (next < schedule.barriers.size() && schedule.barriers[next] == i) {
-      ++number;
-      ++next;
-    }
-    if (schedule.order[i] < steps.size()) stretch[schedule.order[i]] = number;
-  }
-  const auto problem = [&](const char* what) {
-    *hazard = what;
+  const std::vector<size_t> stretch = stretches_of(steps.size(), schedule);
+  if (schedule.order.size() != steps.size() || std::count(stretch.begin(), stretch.end(), SIZE_MAX) != 0) {
+    *hazard = "not every step runs once";
     return false;
-  };
-  if (schedule.order.size() != steps.size()) return problem("not every step runs once");
-  for (size_t s : stretch) {
-    if (s == SIZE_MAX) return problem("not every step runs once");
   }
-  struct Piece {
-    size_t writer = SIZE_MAX;
-    std::vector<size_t> readers;
-    std::vector<size_t> mixers;  // which write in any order
-  };
-  // Pieces of each block by where they begin; one reaches to the next.
-  std::map<uint64_t, std::map<uint64_t, Piece>> blocks;
-  const auto cut = [](std::map<uint64_t, Piece>& pieces, uint64_t at) {
-    auto behind = pieces.lower_bound(at);
-    if (behind != pieces.end() && behind->first == at) return behind;
-    const Piece before = behind == pieces.begin() ? Piece() : std::prev(behind)->second;
-    return pieces.emplace(at, before).first;
-  };
-  const auto apart = [&](size_t earlier, size_t later, const char* verb, const char* other) {
-    if (earlier == SIZE_MAX || earlier == later || stretch[earlier] < stretch[later]) return true;
-    *hazard =
-        "step " + std::to_string(later) + verb + "what step " + std::to_string(earlier) + other + ", without a barrier";
-    return false;
-  };
+  OrderCheck check(stretch, hazard);
   for (size_t i = 0; i < steps.size(); ++i) {
-    for (const Access& access : steps[i]) {
-      if (access.begin >= access.end) continue;
-      std::map<uint64_t, Piece>& pieces = blocks[access.block];
-      const auto first = cut(pieces, access.begin);
-      const auto last = cut(pieces, access.end);
-      for (auto at = first; at != last; ++at) {
-        if (!apart(at->second.writer, i, access.writes ? " writes " : " reads ", " writes")) return false;
-        for (size_t reader : at->second.readers) {
-          if (access.writes && !apart(reader, i, " writes ", " reads")) return false;
-        }
-        for (size_t mixer : at->second.mixers) {
-          if (access.in_any_order) break;
-          if (!apart(mixer, i, access.writes ? " writes " : " reads ", " writes")) return false;
-        }
-      }
-    }
-    for (const Access& access : steps[i]) {
-      if (access.begin >= access.end) continue;
-      std::map<uint64_t, Piece>& pieces = blocks[access.block];
-      const auto last = pieces.find(access.end);
-      for (auto at = pieces.find(access.begin); at != last; ++at) {
-        if (access.in_any_order) {
-          at->second.mixers.push_back(i);
-        } else if (access.writes) {
-          at->second = {i, {}, {}};
-        } else if (at->second.writer != i) {
-          at->second.readers.push_back(i);
-        }
-      }
-    }
+    if (!check.add(i, steps[i])) return false;
   }
   return true;
 }

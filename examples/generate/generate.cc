@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -68,6 +69,57 @@ int64_t choose(HostMethod& method, double temperature, uint64_t* random) {
   return likeliest - last;
 }
 
+// What MODEL.pte has: "prefill" only if it is there.
+struct Methods {
+  std::optional<HostMethod> decode;
+  std::optional<HostMethod> prefill;
+};
+
+// Prints why when a method cannot be loaded.
+bool load(const berth::Program& program, const berth::HostOptions& options, Methods* methods) {
+  const auto load_one = [&](const char* name, std::optional<HostMethod>* method) {
+    auto loaded = HostMethod::load(program, name, options);
+    if (!loaded.ok()) return fail(name, *options.report), false;
+    method->emplace(std::move(*loaded));
+    return true;
+  };
+  const bool has_decode = program.method_meta("decode").ok();
+  if (!load_one(has_decode ? "decode" : "forward", &methods->decode)) return false;
+  return !program.method_meta("prefill").ok() || load_one("prefill", &methods->prefill);
+}
+
+// The method that was given the last token of the prompt; null, with what is wrong printed, when it cannot be read.
+HostMethod* read_prompt(Methods& methods, const std::vector<int64_t>& tokens) {
+  std::vector<int64_t> positions(tokens.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  HostMethod& method = methods.prefill ? *methods.prefill : *methods.decode;
+  const size_t at_a_time = methods.prefill ? tokens.size() : 1;
+  for (size_t i = 0; i < tokens.size(); i += at_a_time) {
+    if (run(method, &tokens[i], &positions[i], static_cast<int32_t>(at_a_time))) continue;
+    fail("prompt", method.method().last_report());
+    return nullptr;
+  }
+  return &method;
+}
+
+int generate(Methods& methods, const std::vector<int64_t>& prompt, int count, double temperature) {
+  HostMethod* last = read_prompt(methods, prompt);
+  if (last == nullptr) return 1;
+  uint64_t random = 42;
+  auto position = static_cast<int64_t>(prompt.size());
+  for (int made = 1; made <= count; ++made, ++position) {
+    const int64_t token = choose(*last, temperature, &random);
+    std::printf("%" PRId64 "%s", token, made < count ? " " : "\n");
+    if (made == count) break;
+    last = &*methods.decode;
+    if (!run(*last, &token, &position, 1)) {
+      std::printf("\n");
+      return fail("decode", last->method().last_report());
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -75,13 +127,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: generate MODEL.pte COUNT TEMPERATURE TOKEN...\n");
     return 2;
   }
-  const int count = std::atoi(argv[2]);
-  const double temperature = std::atof(argv[3]);
-  std::vector<int64_t> tokens;
-  for (int i = 4; i < argc; ++i) tokens.push_back(std::atoll(argv[i]));
-  const auto prompt = static_cast<int32_t>(tokens.size());
-  std::vector<int64_t> positions(tokens.size());
-  for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<int64_t>(i);
+  std::vector<int64_t> prompt;
+  for (int i = 4; i < argc; ++i) prompt.push_back(std::atoll(argv[i]));
 
   berth::Report report;
   auto loader = berth::MappedFileLoader::open(argv[1]);
@@ -91,10 +138,10 @@ int main(int argc, char** argv) {
   }
   berth::CpuBackend cpu;
   berth::Backend* const backends[] = {&cpu};
-  berth::LoadOptions load;
-  load.backends = backends;
-  load.report = &report;
-  auto program = berth::Program::load(*loader, berth::portable::kernels(), load);
+  berth::LoadOptions load_options;
+  load_options.backends = backends;
+  load_options.report = &report;
+  auto program = berth::Program::load(*loader, berth::portable::kernels(), load_options);
   if (!program.ok()) return fail(argv[1], report);
   auto arenas = berth::HostArenas::make(*program, &report);
   if (!arenas.ok()) return fail(argv[1], report);
@@ -103,34 +150,7 @@ int main(int argc, char** argv) {
   options.pool = pool.get();
   options.arenas = &*arenas;  // methods find each other's cache in them
   options.report = &report;
-  const bool one_method = !program->method_meta("decode").ok();
-  auto decode = HostMethod::load(*program, one_method ? "forward" : "decode", options);
-  if (!decode.ok()) return fail("decode", report);
-  std::optional<HostMethod> prefill;
-  if (program->method_meta("prefill").ok()) {
-    auto loaded = HostMethod::load(*program, "prefill", options);
-    if (!loaded.ok()) return fail("prefill", report);
-    prefill.emplace(std::move(*loaded));
-  }
-
-  HostMethod* last = prefill ? &*prefill : &*decode;
-  if (prefill) {
-    if (!run(*prefill, tokens.data(), positions.data(), prompt)) return fail("prefill", prefill->method().last_report());
-  } else {
-    for (int32_t i = 0; i < prompt; ++i) {
-      if (!run(*decode, &tokens[i], &positions[i], 1)) return fail("decode", decode->method().last_report());
-    }
-  }
-  uint64_t random = 42;
-  for (int64_t position = prompt, made = 0; made < count; ++position, ++made) {
-    const int64_t token = choose(*last, temperature, &random);
-    std::printf("%" PRId64 "%s", token, made + 1 < count ? " " : "\n");
-    if (made + 1 == count) break;
-    if (!run(*decode, &token, &position, 1)) {
-      std::printf("\n");
-      return fail("decode", decode->method().last_report());
-    }
-    last = &*decode;
-  }
-  return 0;
+  Methods methods;
+  if (!load(*program, options, &methods)) return 1;
+  return generate(methods, prompt, std::atoi(argv[2]), std::atof(argv[3]));
 }

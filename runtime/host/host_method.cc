@@ -71,6 +71,17 @@ bool follows(const Method& method, size_t arena) {
   return false;
 }
 
+// The host's arenas up to their last tensors, but for large state that begins as zeros and for arenas that follow the sizes.
+void make_arenas_resident(const Program& program, const char* name, const Method& method,
+                          const HostArenas::View& arenas, LazyState* lazy) {
+  const std::vector<size_t> used = used_bytes(program, name, arenas.spans.size());
+  for (size_t i = 0; i < arenas.spans.size(); ++i) {
+    const Span<uint8_t> arena = arenas.spans[i];
+    if (!arenas.devices[i].is_cpu() || follows(method, i)) continue;
+    lazy->make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
+  }
+}
+
 void tell_memory(EventObserver* observer, const char* method, const char* what, size_t bytes, size_t index = 0) {
   Event event;
   event.kind = Event::Kind::kMemory;
@@ -121,41 +132,49 @@ Result<HostMethod> HostMethod::load(const Program& program, const char* name, co
   return loaded;
 }
 
-Result<HostMethod> HostMethod::load_all(const Program& program, const char* name, const HostOptions& options,
-                                        Report* report) {
-  auto state = std::make_unique<State>();
+Result<Span<uint8_t>> HostMethod::State::take_memory(const Program& program, const char* name,
+                                                     const HostOptions& options, Report* report) {
   BERTH_ASSIGN_OR_RETURN(const MemoryNeeded least, program.memory_needed(name, {}, 1, report));
-  BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(name));
   Result<HostBuffer> scratch = HostBuffer::make(least.method_bytes);
   if (!scratch.ok()) {
     return format::fail(report, scratch.error(), "method memory", "%zu bytes cannot be allocated", least.method_bytes);
   }
-  state->method_bytes = std::move(*scratch);
+  method_bytes = std::move(*scratch);
   tell_memory(options.events, name, "method", least.method_bytes);
   const int threads = options.pool == nullptr ? 1 : options.pool->size();
-  BERTH_ASSIGN_OR_RETURN(const MemoryNeeded needed,
-                         program.memory_needed(name, state->method_bytes.bytes(), threads, report));
-  state->needed = needed;
-  SharedTemp& temps = options.temp == nullptr ? state->own_temp : *options.temp;
+  BERTH_ASSIGN_OR_RETURN(needed, program.memory_needed(name, method_bytes.bytes(), threads, report));
+  SharedTemp& temps = options.temp == nullptr ? own_temp : *options.temp;
   const Result<Span<uint8_t>> temp = temps.at_least(needed.temp_bytes);
   if (!temp.ok()) {
     return format::fail(report, temp.error(), "temp memory", "%zu bytes cannot be allocated", needed.temp_bytes);
   }
   tell_memory(options.events, name, "temp", needed.temp_bytes);
-  const bool own_arenas = options.arenas == nullptr && options.callers == nullptr;
-  if (own_arenas) {
-    BERTH_ASSIGN_OR_RETURN(state->arenas, HostArenas::make(program, name, report));
-  }
-  const HostArenas& taken = options.arenas == nullptr ? state->arenas : *options.arenas;
-  const HostArenas::View arenas = options.callers == nullptr ? taken.view(meta) : *options.callers;
-  for (size_t i = 0; i < arenas.spans.size() && own_arenas; ++i) {
-    // Those of devices are told of by their allocators.
-    if (arenas.devices[i].is_cpu()) tell_memory(options.events, name, "arena", arenas.spans[i].size(), i + 1);
-  }
   if (options.resident) make_resident(*temp);
+  return *temp;
+}
+
+Result<HostArenas::View> HostMethod::State::take_arenas(const Program& program, const char* name,
+                                                        const HostOptions& options, Report* report) {
+  if (options.callers != nullptr) return *options.callers;
+  BERTH_ASSIGN_OR_RETURN(const MethodMeta meta, program.method_meta(name));
+  if (options.arenas != nullptr) return options.arenas->view(meta);
+  BERTH_ASSIGN_OR_RETURN(arenas, HostArenas::make(program, name, report));
+  HostArenas::View view = arenas.view(meta);
+  for (size_t i = 0; i < view.spans.size(); ++i) {
+    // Those of devices are told of by their allocators.
+    if (view.devices[i].is_cpu()) tell_memory(options.events, name, "arena", view.spans[i].size(), i + 1);
+  }
+  return view;
+}
+
+Result<HostMethod> HostMethod::load_all(const Program& program, const char* name, const HostOptions& options,
+                                        Report* report) {
+  auto state = std::make_unique<State>();
+  BERTH_ASSIGN_OR_RETURN(const Span<uint8_t> temp, state->take_memory(program, name, options, report));
+  BERTH_ASSIGN_OR_RETURN(const HostArenas::View arenas, state->take_arenas(program, name, options, report));
   MemoryAllocator allocator(state->method_bytes.bytes());
   const HierarchicalAllocator planned(arenas.spans, arenas.devices);
-  const MemoryManager memory(allocator, planned, *temp);
+  const MemoryManager memory(allocator, planned, temp);
   MethodOptions method_options{options.pool, report, options.user};
   if (options.resident) method_options.read.call = [](void*, Span<const uint8_t> bytes) { prefault(bytes); };
   method_options.fetch.call = [](void*, Span<const uint8_t> from, void* to) { return MappedFile::read(from, to); };
@@ -170,14 +189,7 @@ Result<HostMethod> HostMethod::load_all(const Program& program, const char* name
   }
   Result<Method> method = program.load_method(name, memory, method_options);
   if (!method.ok()) return method.error();
-  if (options.resident) {
-    const std::vector<size_t> used = used_bytes(program, name, arenas.spans.size());
-    for (size_t i = 0; i < arenas.spans.size(); ++i) {
-      const Span<uint8_t> arena = arenas.spans[i];
-      if (arenas.devices[i].is_cpu() && !follows(*method, i))
-        lazy.make_others_resident(arena.subspan(0, std::min(used[i], arena.size())));
-    }
-  }
+  if (options.resident) make_arenas_resident(program, name, *method, arenas, &lazy);
   state->events = options.events;
   if (options.events != nullptr) state->instructions = std::make_unique<InstructionEvents>(options.events);
   HostMethod result(std::move(state), std::move(*method));

@@ -136,6 +136,13 @@ class HostMethod {
 
   // The Method keeps addresses of these, so they must not move when the HostMethod is moved.
   struct State {
+    /// Measures the method, allocates method memory, and returns temp memory.
+    Result<Span<uint8_t>> take_memory(const Program& program, const char* name, const HostOptions& options,
+                                      Report* report);
+    /// The caller's arenas, or its own.
+    Result<HostArenas::View> take_arenas(const Program& program, const char* name, const HostOptions& options,
+                                         Report* report);
+
     MemoryNeeded needed;
     HostBuffer method_bytes;
     SharedTemp own_temp;

@@ -123,6 +123,57 @@ ValueId transposed_over_three(NodeContext& n, const ConvInputs& in, const std::v
   return sum;
 }
 
+/// `y` with the ends of its three axes trimmed and grown, and with the bias.
+ValueId finish_three(NodeContext& n, const ConvInputs& in, ValueId y, const std::vector<Trim>& trims) {
+  for (size_t i = 0; i < trims.size() && n.ok(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    const int64_t end = trims[i].extra - trims[i].end;
+    if (end > 0) {
+      DimList pad(2 * (n.rank(y) - axis), Dim(0));
+      pad.back() = Dim(end);
+      y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
+    }
+    const Dim size = n.dim(y, axis);
+    const Dim last = end < 0 ? n.symbols().add(size, Dim(end)) : size;
+    if (trims[i].begin != 0 || end < 0) y = n.slice(y, axis, Dim(trims[i].begin), last);
+  }
+  if (const ValueId* value = std::get_if<ValueId>(&in.bias)) {
+    y = n.op(OpId::add_out, {y, n.view(*value, {n.dim(*value, 0), Dim(1), Dim(1), Dim(1)})});
+  }
+  return y;
+}
+
+/// ATen trims both ends alike and adds less than a stride at the end; the rest is sliced off.
+ValueId transposed(NodeContext& n, const ConvInputs& in, const std::vector<Trim>& trims,
+                   const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
+  const size_t count = trims.size();
+  DimList padding;
+  DimList extra;
+  std::vector<Trim> rest(count);
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t both = trims[i].begin;
+    const int64_t more = trims[i].extra + trims[i].begin - trims[i].end;
+    const bool direct = both >= 0 && more >= 0 && more < std::max(strides[i], dilations[i]);
+    const int64_t least = std::min(trims[i].begin, trims[i].end);
+    if (!direct && least < 0) {
+      n.unsupported("an output larger than the window reaches is not supported");
+      return {};
+    }
+    padding.emplace_back(direct ? both : least);
+    extra.emplace_back(direct ? more : trims[i].extra);
+    if (!direct) rest[i] = {trims[i].begin - least, trims[i].end - least, 0};
+  }
+  ValueId y = n.op(OpId::convolution_out, {in.x, in.weight, in.bias, ir::dims(strides), padding, ir::dims(dilations),
+                                           true, extra, Dim(in.groups)});
+  for (size_t i = 0; i < count; ++i) {
+    if (rest[i].begin == 0 && rest[i].end == 0) continue;
+    const int axis = static_cast<int>(i) + 2;
+    const Dim end = n.symbols().add(n.dim(y, axis), Dim(-rest[i].end));
+    y = n.slice(y, axis, Dim(rest[i].begin), end);
+  }
+  return y;
+}
+
 void import_conv_transpose(NodeContext& n) {
   const ConvInputs in = read_inputs(n);
   const std::vector<int64_t> kernel = kernel_of(n, in.weight);
@@ -141,49 +192,8 @@ void import_conv_transpose(NodeContext& n) {
   }
   const std::vector<Trim> trims = read_trims(n, in.x, kernel, strides, dilations);
   if (!n.ok()) return;
-  if (count == 3) {
-    ValueId y = transposed_over_three(n, in, kernel, strides, dilations);
-    for (size_t i = 0; i < count && n.ok(); ++i) {
-      const int axis = static_cast<int>(i) + 2;
-      const int64_t end = trims[i].extra - trims[i].end;
-      if (end > 0) {
-        DimList pad(2 * (n.rank(y) - axis), Dim(0));
-        pad.back() = Dim(end);
-        y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
-      }
-      const Dim size = n.dim(y, axis);
-      const Dim last = end < 0 ? n.symbols().add(size, Dim(end)) : size;
-      if (trims[i].begin != 0 || end < 0) y = n.slice(y, axis, Dim(trims[i].begin), last);
-    }
-    if (const ValueId* bias = std::get_if<ValueId>(&in.bias)) {
-      y = n.op(OpId::add_out, {y, n.view(*bias, {n.dim(*bias, 0), Dim(1), Dim(1), Dim(1)})});
-    }
-    return n.output(0, y);
-  }
-
-  // ATen trims both ends alike and adds less than a stride at the end; the rest is sliced off.
-  DimList padding;
-  DimList extra;
-  std::vector<Trim> rest(count);
-  for (size_t i = 0; i < count; ++i) {
-    const int64_t both = trims[i].begin;
-    const int64_t more = trims[i].extra + trims[i].begin - trims[i].end;
-    const bool direct = both >= 0 && more >= 0 && more < std::max(strides[i], dilations[i]);
-    const int64_t least = std::min(trims[i].begin, trims[i].end);
-    if (!direct && least < 0) return n.unsupported("an output larger than the window reaches is not supported");
-    padding.emplace_back(direct ? both : least);
-    extra.emplace_back(direct ? more : trims[i].extra);
-    if (!direct) rest[i] = {trims[i].begin - least, trims[i].end - least, 0};
-  }
-  ValueId y = n.op(OpId::convolution_out, {in.x, in.weight, in.bias, ir::dims(strides), padding, ir::dims(dilations),
-                                           true, extra, Dim(in.groups)});
-  for (size_t i = 0; i < count; ++i) {
-    if (rest[i].begin == 0 && rest[i].end == 0) continue;
-    const int axis = static_cast<int>(i) + 2;
-    const Dim end = n.symbols().add(n.dim(y, axis), Dim(-rest[i].end));
-    y = n.slice(y, axis, Dim(rest[i].begin), end);
-  }
-  n.output(0, y);
+  if (count < 3) return n.output(0, transposed(n, in, trims, strides, dilations));
+  n.output(0, finish_three(n, in, transposed_over_three(n, in, kernel, strides, dilations), trims));
 }
 
 constexpr OperatorRow kConvRows[] = {

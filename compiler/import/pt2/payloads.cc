@@ -26,6 +26,29 @@ Expected<std::vector<int64_t>> plain(const std::vector<Size>& sizes, const std::
   return numbers;
 }
 
+Expected<int64_t> elements_of(const std::vector<int64_t>& sizes, const std::string& place) {
+  __int128 count = 1;
+  for (int64_t size : sizes) {
+    count *= size;
+    if (size > lowering::kMaxElements || count > lowering::kMaxElements) {
+      return wrong_payload(place, "has more than 2^40 elements");
+    }
+  }
+  return static_cast<int64_t>(count);
+}
+
+// Whether the last element of a tensor that begins at element `start` lies in a file of `stored` elements. REQUIRES: none
+// of the sizes is 0.
+Status check_extent(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t start,
+                    size_t stored, const std::string& place) {
+  __int128 last = start;
+  for (size_t d = 0; d < sizes.size(); ++d) last += static_cast<__int128>(sizes[d] - 1) * strides[d];
+  if (last < static_cast<__int128>(stored)) return Done{};
+  return wrong_payload(place, "its sizes and strides reach element " +
+                                  std::to_string(static_cast<int64_t>(std::min<__int128>(last, INT64_MAX))) +
+                                  " of a file of " + std::to_string(stored));
+}
+
 /// The dimensions from the outermost in memory to the innermost when sizes and strides leave no gap; else empty.
 std::vector<int64_t> dense_order(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
   std::vector<int64_t> order(sizes.size());
@@ -121,25 +144,13 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   BERTH_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, plain(entry.meta.strides, place));
   BERTH_ASSIGN_OR_RETURN(const int64_t start, plain(entry.meta.storage_offset, place));
   const size_t element = element_size(entry.meta.dtype);
-  __int128 count = 1;
-  for (int64_t size : sizes) {
-    count *= size;
-    if (size > lowering::kMaxElements || count > lowering::kMaxElements) {
-      return wrong_payload(place, "has more than 2^40 elements");
-    }
-  }
   Payload payload;
   payload.dtype = entry.meta.dtype;
   payload.sizes = sizes;
   payload.stored = sizes;
+  BERTH_ASSIGN_OR_RETURN(const int64_t count, elements_of(sizes, place));
   if (count == 0) return payload;
-  __int128 last = start;
-  for (size_t d = 0; d < sizes.size(); ++d) last += static_cast<__int128>(sizes[d] - 1) * strides[d];
-  if (last >= static_cast<__int128>(entry.record.size / element)) {
-    return wrong_payload(place, "its sizes and strides reach element " +
-                                    std::to_string(static_cast<int64_t>(std::min<__int128>(last, INT64_MAX))) +
-                                    " of a file of " + std::to_string(entry.record.size / element));
-  }
+  BERTH_TRY(check_extent(sizes, strides, start, entry.record.size / element, place));
   // A dimension that repeats one element is stored once.
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (strides[d] == 0) payload.stored[d] = 1;
@@ -153,14 +164,7 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   size_t bytes = element;
   for (int64_t size : payload.stored) bytes *= size;
   payload.offset = first;
-  if (file_ != nullptr) {
-    payload.blob = ir::Blob::mapped(file_, first, bytes);
-  } else if (bytes > budget_) {
-    return Failure{Error::kOutOfResources, place, "too many names share one storage; read the model from a file"};
-  } else {
-    budget_ -= bytes;
-    payload.blob = ir::Blob::owned(std::vector<uint8_t>(bytes_.data() + first, bytes_.data() + first + bytes));
-  }
+  BERTH_ASSIGN_OR_RETURN(payload.blob, take(first, bytes, place));
   if (is_identity(order)) return payload;
   std::vector<int64_t> stored;
   payload.order.resize(order.size());
@@ -170,6 +174,15 @@ Expected<Payload> Payloads::load(const Entry& entry, const std::string& place) {
   }
   payload.stored = std::move(stored);
   return payload;
+}
+
+Expected<ir::Blob> Payloads::take(size_t first, size_t bytes, const std::string& place) {
+  if (file_ != nullptr) return ir::Blob::mapped(file_, first, bytes);
+  if (bytes > budget_) {
+    return Failure{Error::kOutOfResources, place, "too many names share one storage; read the model from a file"};
+  }
+  budget_ -= bytes;
+  return ir::Blob::owned(std::vector<uint8_t>(bytes_.data() + first, bytes_.data() + first + bytes));
 }
 
 Expected<ir::Blob> Payloads::gather(const Entry& entry, const std::vector<int64_t>& sizes,

@@ -49,6 +49,8 @@ class Payloads {
   static Expected<Entries> read_config(const Archive& archive, const std::string& folder, const std::string& config);
   Expected<Payload> find(const Entries& first, const Entries& second, const std::string& name);
   Expected<Payload> load(const Entry& entry, const std::string& place);
+  /// `bytes` of the archive from `first` on: mapped, or a copy where there is no file.
+  Expected<ir::Blob> take(size_t first, size_t bytes, const std::string& place);
   Expected<ir::Blob> gather(const Entry& entry, const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides,
                             size_t start, const std::string& place);
 

@@ -115,54 +115,12 @@ class ProgramReader {
     Argument a;
     const Json* content = nullptr;
     const std::string kind = r_.variant(json, where, &content);
-    const auto integers = [&](bool truths) {
-      for (const Json& item : r_.list(*content, where)) {
-        a.ints.push_back(truths ? static_cast<int64_t>(r_.truth(item, where)) : r_.integer(item, where));
-      }
-    };
+    if (tensors(kind, *content, where, &a) || literal(kind, *content, where, &a) ||
+        literals(kind, *content, where, &a) || symbols(kind, *content, where, &a)) {
+      return a;
+    }
     if (kind == "as_none") {
       a.kind = ArgumentKind::kNone;
-    } else if (kind == "as_tensor") {
-      a.kind = ArgumentKind::kTensor;
-      a.names.push_back(name(*content, where));
-    } else if (kind == "as_tensors") {
-      a.kind = ArgumentKind::kTensors;
-      for (const Json& item : r_.list(*content, where)) a.names.push_back(name(item, where));
-    } else if (kind == "as_optional_tensors") {
-      a.kind = ArgumentKind::kTensors;
-      for (const Json& item : r_.list(*content, where)) a.names.push_back(optional_name(item, where));
-    } else if (kind == "as_optional_tensor") {
-      a.names.push_back(optional_name(*content, where));
-      a.kind = a.names[0].empty() ? ArgumentKind::kNone : ArgumentKind::kTensor;
-    } else if (kind == "as_int" || kind == "as_scalar_type") {
-      a.kind = kind == "as_int" ? ArgumentKind::kInt : ArgumentKind::kScalarType;
-      a.ints.push_back(r_.integer(*content, where));
-    } else if (kind == "as_bool") {
-      a.kind = ArgumentKind::kBool;
-      a.ints.push_back(r_.truth(*content, where) ? 1 : 0);
-    } else if (kind == "as_ints" || kind == "as_bools") {
-      a.kind = kind == "as_ints" ? ArgumentKind::kInts : ArgumentKind::kBools;
-      integers(kind == "as_bools");
-    } else if (kind == "as_float") {
-      a.kind = ArgumentKind::kFloat;
-      a.floats.push_back(r_.number(*content, where));
-    } else if (kind == "as_floats") {
-      a.kind = ArgumentKind::kFloats;
-      for (const Json& item : r_.list(*content, where)) a.floats.push_back(r_.number(item, where));
-    } else if (kind == "as_complex") {
-      a.kind = ArgumentKind::kComplex;
-      a.floats = {r_.number(r_.field(*content, "real"), where), r_.number(r_.field(*content, "imag"), where)};
-    } else if (kind == "as_string") {
-      a.kind = ArgumentKind::kString;
-      a.text = r_.text(*content, where);
-    } else if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
-      a.kind = kind == "as_sym_int"     ? ArgumentKind::kSymInt
-               : kind == "as_sym_float" ? ArgumentKind::kSymFloat
-                                        : ArgumentKind::kSymBool;
-      symbolic(*content, where, &a);
-    } else if (kind == "as_sym_ints") {
-      a.kind = ArgumentKind::kSymInts;
-      for (const Json& item : r_.list(*content, where)) symbolic(item, where, &a);
     } else if (kind == "as_graph") {
       a.kind = ArgumentKind::kGraph;
       a.graph = std::make_shared<Graph>(graph(r_.field(*content, "graph"), where + ".graph"));
@@ -180,6 +138,80 @@ class ProgramReader {
       a.text = kind;
     }
     return a;
+  }
+
+  // Each of these four fills in an argument of its kinds, and returns false for others.
+
+  bool tensors(const std::string& kind, const Json& content, const std::string& where, Argument* a) {
+    if (kind == "as_tensor") {
+      a->kind = ArgumentKind::kTensor;
+      a->names.push_back(name(content, where));
+    } else if (kind == "as_optional_tensor") {
+      a->names.push_back(optional_name(content, where));
+      a->kind = a->names[0].empty() ? ArgumentKind::kNone : ArgumentKind::kTensor;
+    } else if (kind == "as_tensors") {
+      a->kind = ArgumentKind::kTensors;
+      for (const Json& item : r_.list(content, where)) a->names.push_back(name(item, where));
+    } else if (kind == "as_optional_tensors") {
+      a->kind = ArgumentKind::kTensors;
+      for (const Json& item : r_.list(content, where)) a->names.push_back(optional_name(item, where));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool literal(const std::string& kind, const Json& content, const std::string& where, Argument* a) {
+    if (kind == "as_int" || kind == "as_scalar_type") {
+      a->kind = kind == "as_int" ? ArgumentKind::kInt : ArgumentKind::kScalarType;
+      a->ints.push_back(r_.integer(content, where));
+    } else if (kind == "as_bool") {
+      a->kind = ArgumentKind::kBool;
+      a->ints.push_back(r_.truth(content, where) ? 1 : 0);
+    } else if (kind == "as_float") {
+      a->kind = ArgumentKind::kFloat;
+      a->floats.push_back(r_.number(content, where));
+    } else if (kind == "as_complex") {
+      a->kind = ArgumentKind::kComplex;
+      a->floats = {r_.number(r_.field(content, "real"), where), r_.number(r_.field(content, "imag"), where)};
+    } else if (kind == "as_string") {
+      a->kind = ArgumentKind::kString;
+      a->text = r_.text(content, where);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool literals(const std::string& kind, const Json& content, const std::string& where, Argument* a) {
+    if (kind == "as_ints") {
+      a->kind = ArgumentKind::kInts;
+      for (const Json& item : r_.list(content, where)) a->ints.push_back(r_.integer(item, where));
+    } else if (kind == "as_bools") {
+      a->kind = ArgumentKind::kBools;
+      for (const Json& item : r_.list(content, where)) a->ints.push_back(r_.truth(item, where) ? 1 : 0);
+    } else if (kind == "as_floats") {
+      a->kind = ArgumentKind::kFloats;
+      for (const Json& item : r_.list(content, where)) a->floats.push_back(r_.number(item, where));
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  bool symbols(const std::string& kind, const Json& content, const std::string& where, Argument* a) {
+    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
+      a->kind = kind == "as_sym_int"     ? ArgumentKind::kSymInt
+                : kind == "as_sym_float" ? ArgumentKind::kSymFloat
+                                         : ArgumentKind::kSymBool;
+      symbolic(content, where, a);
+    } else if (kind == "as_sym_ints") {
+      a->kind = ArgumentKind::kSymInts;
+      for (const Json& item : r_.list(content, where)) symbolic(item, where, a);
+    } else {
+      return false;
+    }
+    return true;
   }
 
   std::string optional_name(const Json& json, const std::string& where) {

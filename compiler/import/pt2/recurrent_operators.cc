@@ -94,6 +94,24 @@ ValueId joined(NodeContext& n, const ValueList& list, int64_t dim, bool stack) {
 // The forms that take packed sequences (`lstm.data`) have an argument of this name.
 bool is_packed(NodeContext& n) { return n.argument("batch_sizes") != nullptr; }
 
+/// Of the layer and direction whose parameters begin at `p`.
+Weights weights_at(const ValueId* p, bool biases, bool projected) {
+  Weights w{p[0], p[1], None(), None(), {}};
+  if (biases) {
+    w.input_bias = p[2];
+    w.hidden_bias = p[3];
+  }
+  if (projected) w.projection = p[biases ? 4 : 2];
+  return w;
+}
+
+/// Without the dimension `axis`, which has one element.
+ValueId squeezed(NodeContext& n, ValueId value, int axis) {
+  std::vector<Dim> shape = n.shape(value);
+  if (n.ok()) shape.erase(shape.begin() + axis);
+  return n.view(value, shape);
+}
+
 void import_layers(NodeContext& n, Cell kind) {
   if (is_packed(n)) return n.unsupported("packed sequences");
   ValueId x = n.tensor("input");
@@ -126,13 +144,7 @@ void import_layers(NodeContext& n, Cell kind) {
     ValueList results;
     for (size_t d = 0; d < directions && n.ok(); ++d) {
       const size_t row = layer * directions + d;
-      const ValueId* p = &params[row * each];
-      Weights w{p[0], p[1], None(), None(), {}};
-      if (biases) {
-        w.input_bias = p[2];
-        w.hidden_bias = p[3];
-      }
-      if (projected) w.projection = p[each - 1];
+      const Weights w = weights_at(&params[row * each], biases, projected);
       const Dim index(static_cast<int64_t>(row));
       State state;
       state.hidden = n.op(OpId::select_copy_int_out, {start[0], Dim(0), index});
@@ -146,15 +158,12 @@ void import_layers(NodeContext& n, Cell kind) {
     x = joined(n, results, 2, false);
   }
   if (!n.ok()) return;
-  const auto squeezed = [&](ValueId v, int axis) {
-    if (batched) return v;
-    std::vector<Dim> shape = n.shape(v);
-    if (n.ok()) shape.erase(shape.begin() + axis);
-    return n.view(v, shape);
-  };
-  std::vector<ValueId> all{batched && batch_first ? n.permute(x, {1, 0, 2}) : squeezed(x, 1),
-                           squeezed(joined(n, hidden, 0, true), 1)};
-  if (kind == Cell::kLstm) all.push_back(squeezed(joined(n, cells, 0, true), 1));
+  if (batched && batch_first) x = n.permute(x, {1, 0, 2});
+  std::vector<ValueId> all{x, joined(n, hidden, 0, true)};
+  if (kind == Cell::kLstm) all.push_back(joined(n, cells, 0, true));
+  for (ValueId& value : all) {
+    if (!batched) value = squeezed(n, value, 1);
+  }
   n.outputs(all);
 }
 

@@ -193,6 +193,7 @@ class MethodImporter {
   Expected<DimList> int_list(Slot slot);
   /// False when `name` is not an operator on numbers.
   Expected<bool> import_prim(const std::string& name, const flatbuffers::Vector<int32_t>& args);
+  Expected<Dim> size_asked_for(bool numel, const flatbuffers::Vector<int32_t>& args);
   Expected<Argument> apply(const std::string& name, const std::vector<Argument>& in);
   Expected<Argument> apply_whole(const std::string& name, Dim a, Dim b);
   Expected<Argument> apply_real(const std::string& name, double a, double b);

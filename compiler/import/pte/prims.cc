@@ -71,6 +71,22 @@ Expected<DimList> MethodImporter::int_list(Slot slot) {
   return dims;
 }
 
+// Of `aten::sym_size.int`, or of `aten::sym_numel`.
+Expected<Dim> MethodImporter::size_asked_for(bool numel, const flatbuffers::Vector<int32_t>& args) {
+  if (args.size() != (numel ? 2u : 3u)) return invalid("has the wrong number of arguments");
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));
+  const DimList shape = method_.tensor(value).shape;
+  if (numel) {
+    Dim product(1);
+    for (Dim d : shape) product = module_.symbols.mul(product, d);
+    return product;
+  }
+  BERTH_ASSIGN_OR_RETURN(const Dim d, whole(args.Get(1)));
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  if (!d.is_constant() || d.value < -rank || d.value >= rank) return invalid("asks for a dimension that is not there");
+  return shape[d.value < 0 ? d.value + rank : d.value];
+}
+
 Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbuffers::Vector<int32_t>& args) {
   const bool size = name == "aten::sym_size.int";
   const bool numel = name == "aten::sym_numel";
@@ -89,19 +105,7 @@ Expected<bool> MethodImporter::import_prim(const std::string& name, const flatbu
     return true;
   }
   if (size || numel) {
-    if (args.size() != (size ? 3u : 2u)) return invalid("has the wrong number of arguments");
-    BERTH_ASSIGN_OR_RETURN(const ValueId value, read(args.Get(0)));
-    const DimList shape = method_.tensor(value).shape;
-    Dim result(1);
-    if (numel) {
-      for (Dim d : shape) result = module_.symbols.mul(result, d);
-    } else {
-      BERTH_ASSIGN_OR_RETURN(Dim d, whole(args.Get(1)));
-      const int64_t rank = static_cast<int64_t>(shape.size());
-      if (!d.is_constant() || d.value < -rank || d.value >= rank)
-        return invalid("asks for a dimension that is not there");
-      result = shape[d.value < 0 ? d.value + rank : d.value];
-    }
+    BERTH_ASSIGN_OR_RETURN(const Dim result, size_asked_for(numel, args));
     numbers_[out] = result;
     return true;
   }
