@@ -48,7 +48,7 @@ class HugePagePool {
  public:
   /// Bytes of a chunk: addresses, of which those become resident that are written.
   static constexpr size_t kChunk = size_t{64} << 20;
-  /// Smaller buffers are alone, for a huge page takes longer to clear than their own, and those larger than a chunk.
+  /// Smaller buffers, and those larger than a chunk, are alone: a huge page takes longer to clear than small pages.
   static constexpr size_t kLeast = size_t{256} << 10;
 
   /// Takes the memory of `buffer`, which came last from this pool, for the next one; of other buffers nothing.

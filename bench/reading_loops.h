@@ -46,7 +46,7 @@ constexpr Reading kReadings[] = {{"1 stream", read_lines<1, 0>},
                                  {"1 stream, 4 KiB ahead", read_lines<1, 4096>},
                                  {"1 stream, 8 KiB ahead", read_lines<1, 8192>}};
 
-/// A buffer in large pages that is read, with a part for each thread: its own, or one that somebody else uses and keeps.
+/// A buffer in large pages that is read, with a part for each thread: its own, or one that is used and kept elsewhere.
 class ReadBuffer {
  public:
   ReadBuffer(const HugePageBuffer& other, ThreadPool* pool, int threads)

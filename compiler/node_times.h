@@ -1,5 +1,5 @@
-// What the nodes of methods take, and whose time, for orders in which devices work at the same time
-// (compiler/memory/plan_overlap.h): by the costs that placement reckons with, and as a Method runs them.
+// How long the nodes of methods take, and on which worker, for orders in which devices work at the same time
+// (compiler/memory/plan_overlap.h): by the costs of placement (device_costs.h), and as a Method runs them.
 //
 //   a delegate's call    on its device, while the host goes on; on the host if that is its device
 //   a copy from the host's memory   on the device, and the host waits for it
@@ -19,8 +19,8 @@ namespace berth {
 
 class NodeTimes {
  public:
-  /// `module` outlives it. NotFound for a device on which something of it lies or runs, and that has no costs. REQUIRES:
-  /// every value has its device (placement).
+  /// `module` outlives it. NotFound for a device on which something of it lies or runs, and that has no costs.
+  /// REQUIRES: every value has its device (placement).
   static Expected<NodeTimes> make(const ir::Module& module, const std::vector<placement::DeviceCosts>& costs,
                                   placement::DelegateSeconds delegates);
 
@@ -49,7 +49,7 @@ class NodeTimes {
   placement::DelegateSeconds delegates_;
 };
 
-/// What a run of a planned method takes. REQUIRES: it has a MethodPlan::run_time, made with these times.
+/// How long a run of a planned method takes. REQUIRES: it has a MethodPlan::run_time, made with these times.
 RunReport run_report(const ir::Module& module, const memory::MemoryPlan& plan, const NodeTimes& times);
 
 /// A line for each of its tasks.

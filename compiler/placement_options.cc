@@ -123,15 +123,15 @@ Expected<bool> has_room_to_overlap(const CompileOptions& options) {
   return overlap.bytes > 0 || overlap.percent > 0;
 }
 
-/// What targets are reckoned with where a method is placed by cost, or its delegates are to be reckoned: as they were
-/// given, or estimated.
+/// Adds the costs of targets where a method is placed by cost, or calls of its delegates are estimated: the given ones,
+/// or estimates.
 Status add_costs(const ir::Module& module, const CompileOptions& options, placement::Options* placing) {
   for (const placement::DeviceCosts& costs : options.costs) BERTH_TRY(placement::check_costs(costs));
-  const bool reckons = overlaps(options);
-  if (reckons) placing->delegate_seconds = std::make_shared<placement::DelegateSeconds>();
+  const bool estimates_calls = overlaps(options);
+  if (estimates_calls) placing->delegate_seconds = std::make_shared<placement::DelegateSeconds>();
   const bool quantized = has_quantized_tensors(module);
   const auto add = [&](bool by_cost, bool split, std::vector<targets::Target>* targets) -> Status {
-    if (!by_cost && !reckons) return Done{};
+    if (!by_cost && !estimates_calls) return Done{};
     if (by_cost && split) {
       return Failure{Error::kInvalidArgument, "split",
                      "parts of equal work are not placed by cost: choose one of both"};

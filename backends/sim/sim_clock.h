@@ -1,10 +1,10 @@
-// SimClock: when the work of simulated devices would be done if copies and delegates took the times that were declared.
-// The devices compute at once all the same: what is simulated is time, so that a run takes no longer and always gives the
-// same figures.
+// SimClock: when the work of simulated devices would be done if copies and delegates took the declared times. The
+// devices still compute at once: only time is simulated, so that a run takes no longer and always gives the same
+// figures.
 //
-// A stream does its work in order; work begins when the host has come to it, and no earlier than what its stream was told
-// to wait for. The host goes on at once, but for copies from and to its memory, whose end it waits for, unless they were
-// begun and are to be finished later, and for work without a stream.
+// A stream does its work in order. Work begins once the host has issued it and all that its stream waits for is done.
+// The host does not wait, except for copies from and to its memory, unless they are only begun and finished later, and
+// for work without a stream.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +64,7 @@ class SimClock {
   void synchronize(Worker stream);
   void remove(Worker stream);
 
-  /// When the host has come to where it is.
+  /// The host's clock, in seconds.
   double host() const { return host_; }
   const std::vector<SimWork>& log() const { return log_; }
   /// Begins anew, at 0.
@@ -72,7 +72,7 @@ class SimClock {
 
  private:
   double host_ = 0;
-  std::map<Worker, double> free_;   // when a stream is done with what it has
+  std::map<Worker, double> free_;   // when a stream has done all its work
   std::map<Worker, double> marks_;  // when it reaches its latest mark
   std::vector<SimWork> log_;
 };

@@ -5,7 +5,7 @@
 
 namespace berth::vulkan {
 
-// A driver that does not take what it gave once is given nothing; without a cache kernels are compiled as ever.
+// If the driver refuses the bytes that it once gave, the cache begins empty; without a cache all kernels are compiled.
 void Gpu::open_cache(const std::string& path) {
   if (path.empty()) return;
   cache_path_ = path;

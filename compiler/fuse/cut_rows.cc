@@ -13,10 +13,10 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-// Of wide tensors: more than the first is cut into strips of the second.
+// Wide tensors of more than kWholeBytes are cut into strips of about kStripBytes.
 constexpr int64_t kWholeBytes = 6 << 20;
 constexpr int64_t kStripBytes = 4 << 20;
-// A strip of fewer rows would read its weights more often than its products hide.
+// With fewer rows a strip's products do not hide that it reads the weights again.
 constexpr int64_t kFewestRows = 48;
 
 // Whether a product gives narrower rows than it reads.

@@ -17,11 +17,11 @@
 //     split_concatenations    convolutions over joined channels, as sums over the parts
 //     fuse_shuffles           concatenation, channel shuffle, split
 //     expand_batch_norms      batch norms without a convolution, as a product and a sum
-//     fuse_rotations          the turned half of rotary embeddings, in one move
+//     fuse_rotations          the rotated half of rotary embeddings, as one roll
 //     fuse_elementwise        chains of element-wise operators
 //     split_heads             attention on bytes, a head at a time
 //     conv1d_to_2d            convolutions over one axis as those over two
-//     widen_transposed        transposed convolutions to few channels, as those to the places of a step
+//     widen_transposed        transposed convolutions to few channels, as those to all positions of a stride
 //     channels_last           images with the channels innermost
 //     order_weights           weights with what is summed over innermost
 //     take_rows               rows that nothing reads are not computed
@@ -29,8 +29,8 @@
 //     precision               weights in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
 //     share_tables            tables of embeddings that are packed weights as well
-//     fuse_bottlenecks        convolutions of single pixels and single channels, by rows
-//     narrow_results          results in 16 bits, where all who read them round them
+//     fuse_bottlenecks        pointwise and depthwise convolutions, by rows
+//     narrow_results          results in 16 bits, where all readers round them
 //
 //     fuse_lstm_loops         a loop over the steps of an LSTM: with the next, fuse_recurrent_loops, the one pass
 //     fuse_gru_loops          before placement (compiler/pipeline.cc), and a loop over those of a GRU

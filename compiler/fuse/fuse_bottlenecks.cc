@@ -91,7 +91,7 @@ class RegionBlocks {
            context_.type(std::get<ValueId>(node.args[at_conv::input])).shape[1] == channels;
   }
 
-  // Without strides and padding, the result is as large as the image where windows are single pixels, and nowhere else.
+  // Without strides and padding, the result is as large as the image for pointwise windows, and for no others.
   bool is_pointwise(const Node& node) const {
     if (!is_plain_conv(node) || node.args[at_conv::groups] != Argument(Dim(1))) return false;
     const ir::TensorType& input = context_.type(std::get<ValueId>(node.args[at_conv::input]));

@@ -1,6 +1,6 @@
-// Convolutions by rows: a convolution of single channels takes in the convolution of single pixels before it, the one
-// behind it, or both, so that what is between them, the widest images of MobileNet, EfficientNet and their like, is
-// never whole (for the cpu target):
+// Convolutions by rows: a depthwise convolution is fused with the pointwise convolution before it, the one after it, or
+// both, so that the images between them, the widest of MobileNet, EfficientNet and their like, are never whole (for the
+// cpu target):
 //
 //     %wide = berth::conv(%image, %w1 [96, 16, 1, 1], …, "clamp", …)
 //     %seen = berth::conv(%wide, %w2 [96, 1, 3, 3], …, groups=96, "clamp", …)
@@ -8,8 +8,8 @@
 //   →
 //     %out  = berth::inverted_residual(%image, %w1, …, %w2, …, %w3, …)
 //
-// Where the image between two is small, it stays in the caches anyhow, and the weights would be read again for each few
-// rows: then the convolutions stay as they are, as with open sizes. Weights may be packed already: each stays as it is.
+// A small image between two stays in the caches anyway, and the weights would be read again for every few rows: then
+// the convolutions stay as they are, as with dynamic sizes. Weights that are packed already stay so.
 #pragma once
 
 #include "compiler/fuse/context.h"

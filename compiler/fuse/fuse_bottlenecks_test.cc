@@ -83,7 +83,7 @@ TEST(FuseBottlenecks, PixelsBetweenTwoWindowsAreTheSecondsExpansion) {
   EXPECT_EQ(one.text.find("f32[1,128,64,64]"), std::string::npos) << one.text;
 }
 
-// Images of 64 channels, 64x64, from convolutions that are not of single pixels of all channels, into windows.
+// Images of 64 channels, 64x64, from convolutions that are not pointwise, into windows.
 TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsExpand) {
   struct Case {
     std::string what, input;
@@ -112,7 +112,7 @@ TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsExpand) {
   }
 }
 
-// What is behind windows of single channels, and what is not.
+// What follows depthwise windows, and what does not.
 TEST(FuseBottlenecks, OnlyPixelsOfAllChannelsProject) {
   struct Case {
     std::string what;

@@ -14,7 +14,7 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-// Of a floating number's last byte.
+// In the last byte of a floating-point number.
 constexpr uint8_t kSignBit = 0x80;
 
 bool is_last_dim(const Context& context, const ir::Argument& argument, int rank) {
@@ -22,7 +22,7 @@ bool is_last_dim(const Context& context, const ir::Argument& argument, int rank)
   return dim && (*dim == -1 || *dim == rank - 1);
 }
 
-// What `value` is a slice of, elements [begin, end) of each row; none is not valid.
+// The tensor of which `value` is elements [begin, end) of each row; invalid if it is not such a slice.
 ValueId sliced(const Context& context, ValueId value, int64_t begin, int64_t end) {
   const Node* slice = value.valid() ? context.maker(value) : nullptr;
   if (slice == nullptr || !slice->is(OpId::slice_copy_Tensor_out)) return {};
@@ -41,7 +41,7 @@ ValueId sliced(const Context& context, ValueId value, int64_t begin, int64_t end
   return same ? from : ValueId{};
 }
 
-// The rows of which `value` is the turned half: cat([-upper, lower]).
+// The rows that `value` has rotated, cat([-upper, lower]); invalid if it does not.
 ValueId turned(const Context& context, ValueId value) {
   const Node* cat = value.valid() ? context.maker(value) : nullptr;
   if (cat == nullptr || !cat->is(OpId::cat_out) || context.uses(value) != 1) return {};

@@ -15,10 +15,10 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-// Their sum, of numbers up to 255, is a whole number of 24 bits.
+// The sum of so many numbers up to 255 is exact in f32.
 constexpr int64_t kMostExact = 1 << 16;
 
-// From a zero point to a byte: an infinity among the floats would be the mean.
+// The largest difference between a byte and its zero point. Where that is infinite as a float, the mean could be.
 constexpr float kMostSteps = 255;
 
 bool is_mean_input(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }

@@ -4,7 +4,7 @@
 //          →   %n: f32 = aten::mean.dim(%q, dims, …, f32), %m = (%n - zero point) * scale
 //
 // Sums of up to 2^16 bytes are exact, so that the mean is rounded once, and no floats of the whole image are written:
-// those before the global pooling were the most that small quantised networks had in memory.
+// those before the global pooling were the peak of small quantised networks.
 #pragma once
 
 #include "compiler/fuse/context.h"

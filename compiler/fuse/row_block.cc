@@ -74,7 +74,7 @@ bool RowBlock::is_constant(ValueId value) const {
   return context_.method().value(value).kind == ir::ValueKind::kConstant;
 }
 
-// Rows of a constant would have to be cut at each call.
+// Not of constants, whose rows would be sliced in every run.
 bool RowBlock::reads_rows(const Node& product) const {
   const ValueId input = input_of_product(product);
   const ValueId residual = residual_of_product(product);

@@ -1,5 +1,5 @@
-// RowBlock: nodes that compute each row of a result from the same rows of what they read, so that they may be had for some
-// rows alone. Products, sums of what stretches over rows, means of a row, and views that leave rows as they are.
+// RowBlock: nodes that compute each row of a result from the same row of what they read, so that some rows can be
+// computed alone. Products, sums of what stretches over rows, means of a row, and views that leave rows as they are.
 #pragma once
 
 #include <map>
@@ -9,12 +9,12 @@
 
 namespace berth::fuse {
 
-/// Rows, one behind the other: all dimensions before the last two are 1.
+/// Contiguous rows: all dimensions before the last two are 1.
 struct Rows {
   int64_t count = 0, bytes = 0;  // bytes of one
 };
 
-/// Of no count where a tensor is not rows of a known number.
+/// `count` is 0 where the tensor is not a known number of such rows.
 Rows rows_of(const ir::TensorType& type);
 
 /// A product with a weight: berth::linear, berth::narrow_linear.

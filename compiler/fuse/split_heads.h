@@ -7,8 +7,8 @@
 //     %o: i8[6,197,64] = berth::quantized_linear(%b, …, %v, …)
 //          →   the same of slices of %q, %k and %v, one for each head, and aten::cat of the results
 //
-// Softmax is of floats: those of all heads took four times what the scores take as bytes, and were the most that a
-// quantised vision transformer had in memory. Those of one head stay in the cache, too. Results are the same.
+// Softmax computes floats. Those of all heads took four times the memory of the scores as bytes, and were the peak of a
+// quantised vision transformer; those of one head stay in the cache as well. Results are the same.
 #pragma once
 
 #include "compiler/fuse/context.h"

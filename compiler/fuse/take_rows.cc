@@ -18,7 +18,7 @@ struct Part {
   int64_t begin = 0, end = 0;
 };
 
-// What a slice or a selection takes of rows; nothing of others.
+// The rows that a slice or a selection takes; none for other nodes.
 Part part_of(const Context& context, const Node& node) {
   const bool slice = node.is(OpId::slice_copy_Tensor_out);
   if (!slice && !node.is(OpId::select_copy_int_out)) return {};

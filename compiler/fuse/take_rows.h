@@ -4,8 +4,8 @@
 //     %l = aten::slice_copy(%h, 1, 511, 512)                →                                           [1,1,2048]
 //     %y = berth::linear(%l, @head)         [1,1,128256]          %y = berth::linear(%l, @head)
 //
-// The slice moves up through whatever makes each row of the same row, as far as nothing else reads it. A language model that
-// gives the logits of a prompt's last token has most of its last layer for that token alone.
+// The slice moves up through operators that compute each row from the same row, as long as nothing else reads them.
+// For the logits of a prompt's last token, a language model then computes most of its last layer for that token alone.
 #pragma once
 
 #include "compiler/fuse/context.h"

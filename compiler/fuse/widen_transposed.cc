@@ -19,13 +19,13 @@ namespace conv = arg::fused_conv_out;
 
 constexpr int64_t kLanes = 16;
 
-/// One axis of a transposed convolution: `size` elements, each of which is spread over `kernel` places, `stride` apart.
+/// One axis of a transposed convolution: `size` elements, each spread over `kernel` positions, `stride` apart.
 struct Axis {
   int64_t size = 1, kernel = 1, stride = 1, padding = 0, result = 1;
 
-  /// How many elements reach a place, at most.
+  /// The most elements that reach one position.
   int64_t taps() const { return (kernel + stride - 1) / stride; }
-  /// How many steps there are, with those that are half outside.
+  /// The number of strides in the result, with those that lie partly outside.
   int64_t steps() const { return size + taps() - 1; }
   bool holds_result() const { return padding + result <= steps() * stride; }
 };
@@ -40,7 +40,7 @@ struct Transposed {
 
 int64_t whole_registers(int64_t channels) { return (channels + kLanes - 1) / kLanes * kLanes; }
 
-// What is empty in a register is computed too.
+// Unused numbers of a register are computed too.
 bool is_worth_it(const Transposed& t) {
   constexpr int64_t kFewestInputs = 8;  // below them moves take longer than products
   double before = static_cast<double>(whole_registers(t.out));
@@ -174,7 +174,7 @@ class Widening {
 Expected<passes::Action> widen(Context& context, ir::Builder& build, NodeId id) {
   const auto t = read(context, context.node(id));
   if (!t || !is_worth_it(*t)) return passes::Action::keep();
-  context.remark(context.node(id), Reason::kFused, "a convolution to the places of a step");
+  context.remark(context.node(id), Reason::kFused, "a convolution to all positions of a stride");
   BERTH_ASSIGN_OR_RETURN(const ValueId image, Widening(context, build, context.node(id), *t).run());
   return context.replace(id, image);
 }

@@ -1,5 +1,5 @@
-// widen_transposed: transposed convolutions to few channels, as the last of a decoder of sounds or pictures is, as
-// convolutions whose channels are the places of a step, and moves.
+// widen_transposed: transposed convolutions to few channels, such as the last of an audio or image decoder, as
+// convolutions that compute all positions of a stride as channels, and moves.
 //
 //     %y: f32[n,1,1,4l] = berth::conv(%x: f32[n,d,1,l], @weight: [d,1,1,8], @bias, none, [1, 4], [0, 2], …, true, …)
 //   →
@@ -9,7 +9,7 @@
 //     %s = aten::slice_copy.Tensor(%v, 2, 2, 4l + 2, 1)      what padding leaves
 //     %y = aten::permute_copy(%s, [0, 3, 1, 2])
 //
-// A register holds channels, and those of one channel are empty but for one number in sixteen. Two axes are moved as
+// A register holds channels: with one channel, fifteen of its sixteen numbers are unused. Two axes are moved as
 // expand_transposed does it. Each sum has the products that it had, and zeros where a window is not a multiple of its
 // stride. For one group, constant weights, no residual, sizes that are known but for the batch, and where that takes at
 // most half of the products.

@@ -1,5 +1,5 @@
-// Transposed convolutions to few channels as convolutions to the places of a step. The fears: a place with the weight of
-// another, padding cut at the wrong end, an activation that sees only a part, and what is slower that way.
+// Transposed convolutions to few channels as convolutions to all positions of a stride. The fears: a position with the
+// weight of another, padding cut at the wrong end, an activation that sees only a part, and what is slower that way.
 #include "compiler/fuse/widen_transposed.h"
 
 #include "compiler/fuse/fuse_testing.h"

@@ -55,8 +55,8 @@ __int128 least_of(const Symbols& symbols, const ScaledSum& sum) {
   return least;
 }
 
-// A relation says that b - a is not negative, so that a sum without some of these is below the sum: so many of them as
-// take one of its symbols away, for each that it has. Each bound on the way is one, so it may end when `*tries` are used up.
+// A relation says that b - a is not negative, so a sum less a multiple of it is a lower bound. Tries the multiples that
+// cancel one of the sum's symbols. Each bound on the way is valid, so the search may end when `*tries` are used up.
 __int128 least_with(const Symbols& symbols, const ScaledSum& sum, int relations, int* tries) {
   __int128 least = least_of(symbols, sum);
   if (relations == 0) return least;
@@ -178,7 +178,7 @@ Dim Symbols::sum_of(const Linear& linear) {
   return sum;
 }
 
-// Terms that the divisor divides come out whole; of the others and the number, what they have in common with the divisor.
+// Terms that the divisor divides are divided exactly; the others and the number, by what they share with the divisor.
 Dim Symbols::quotient(Dim dividend, Linear linear, int64_t divisor) {
   const int64_t by = divisor;
   Linear whole;

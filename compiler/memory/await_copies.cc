@@ -7,7 +7,7 @@
 namespace berth::memory {
 namespace {
 
-// A copy between two devices is none; one from the host is not in its memory.
+// Whether the node copies to the host's memory while the host goes on.
 bool arrives(const ir::Method& method, const ir::Node& node, const scheduling::TaskTime& time) {
   if (!node.op->is_device_copy() || time.host_waits || time.worker == scheduling::kHost) return false;
   return method.tensor(node.results[0]).device.is_cpu();

@@ -1,4 +1,4 @@
-// Which nodes of a method the host comes to only when copies to its memory have arrived, as a Method runs them
+// Which nodes of a method the host begins only after copies to its memory have arrived, as a Method runs them
 // (runtime/arrivals.h): those that read what was copied, also through views, which take no time.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace berth::memory {
 
-/// Sets TaskTime::arrival of copies to the host that do not wait for it, and TaskTime::awaits of what reads them. REQUIRES:
-/// times[i] is that of node i of the method's body.
+/// Sets TaskTime::arrival of copies to the host that do not wait for it, and TaskTime::awaits of what reads them.
+/// REQUIRES: times[i] is that of node i of the method's body.
 void await_copies(const ir::Method& method, std::vector<scheduling::TaskTime>* times);
 
 }  // namespace berth::memory

@@ -40,7 +40,7 @@ TEST(InPlaceLists, AListsTensorThatIsReadLaterOrThroughAnAliasIsKept) {
     %e: f32[4,8] = aten::add.Tensor(%c, %d)
   )");
   EXPECT_EQ(later.last, "reuse %c");
-  EXPECT_EQ(later.bytes, 288u) << "%c and %d are alive together";
+  EXPECT_EQ(later.bytes, 288u) << "%c and %d are live at once";
   const Found viewed = found(R"(
     %d: f32[1,4,8] = aten::view_copy(%c, [1, 4, 8])
     %e: f32[1,4,8] = berth::elementwise([%c, %d], [0, 0, 1, 0], [])

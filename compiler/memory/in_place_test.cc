@@ -30,7 +30,7 @@ TEST(InPlace, AResultTakesTheBytesOfADyingInputAndThePlanCheckAgrees) {
   EXPECT_EQ(why(text),
             (std::vector<std::string>{"%c (aten::add.Tensor): reuse %a", "%d (aten::mul.Tensor): reuse %c"}));
   const EmittedProgram emitted = program_of(text);
-  EXPECT_EQ(arena(emitted), 256u) << "two values are alive together, never three";
+  EXPECT_EQ(arena(emitted), 256u) << "two values are live at once, never three";
   EXPECT_EQ(emitted.in_place, 2u);
 }
 

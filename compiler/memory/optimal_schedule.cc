@@ -20,7 +20,7 @@ class ArenaNeeds {
     for (const WriteBack& write : model.copies.write_backs) leave_out(write.value);
     find_parts();
     for (size_t i = 0; i < method.body.nodes.size(); ++i) {
-      // What is alive together within branches and loops is theirs.
+      // What is live at once within branches and loops is theirs.
       const ir::Node& node = method.node(method.body.nodes[i]);
       if (node.regions.empty() || node.is(ir::OpId::delegate)) tasks_.push_back(static_cast<int32_t>(i));
     }

@@ -11,7 +11,7 @@
 //                         (in_place.h, sub_buffers.h)
 //       packing::plan_best  offsets for the buffers; it knows no graph
 //       scheduling::best_schedule
-//                         an order with less alive together; it knows no graph either
+//                         an order with a lower peak; it knows no graph either
 //     plan_overlap      if wanted: an order in which devices work at the same time
 #pragma once
 

@@ -15,7 +15,7 @@
 namespace berth::memory {
 namespace {
 
-/// Orders that are planned at most: each with fewer bytes alive together than the one before.
+/// The most orders that are planned, each with a lower peak than the one before.
 constexpr int kMostOrders = 8;
 
 int64_t bytes_of(const MethodPlan& plan) {
@@ -68,8 +68,8 @@ class OverlapSearch {
     return times;
   }
 
-  /// Takes the first order that takes less time than `before` and no more than the bytes that are allowed. An order that
-  /// cannot be planned is not taken, as one that takes too many.
+  /// Takes the first order that takes less time than `before` and no more than the bytes that are allowed. An order
+  /// that cannot be planned is not taken, as one that takes too many.
   Expected<bool> take_fastest(int64_t before, int64_t allowed) {
     if (before <= scheduling::time_bounds(problem_, times_).least()) return false;
     scheduling::FastestOptions options;
@@ -89,7 +89,7 @@ class OverlapSearch {
     return false;
   }
 
-  /// What copies read whose source's device goes on: while that runs what begins before the copy is done.
+  /// What copies between devices still read, by the nodes that their source's device runs meanwhile.
   std::map<ir::NodeId, std::vector<ir::ValueId>> in_use(const std::vector<int32_t>& tasks) const {
     std::map<ir::NodeId, std::vector<ir::ValueId>> used;
     const scheduling::Timeline timeline = scheduling::timeline_of(times_, tasks);

@@ -1,5 +1,5 @@
 // The schedule of a method and the plan of its memory: they are one question, as the execution order determines what is
-// alive together.
+// live at once.
 #pragma once
 
 #include <optional>

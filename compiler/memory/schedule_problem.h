@@ -30,7 +30,7 @@ scheduling::Problem schedule_problem(const ir::Module& module, const ir::Method&
                                      const InPlaceSet& set, const RegionId& region);
 
 /// Whether schedule_problem() says all that a plan may share, so that its bounds hold for plans: no part may lie in a
-/// whole, and no node has branches or loops, whose values it counts as alive together.
+/// whole, and no node has branches or loops, whose values it counts as live at once.
 bool is_schedule_exact(const ir::Method& method);
 
 }  // namespace berth::memory

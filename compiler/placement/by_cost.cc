@@ -16,9 +16,9 @@ namespace berth::placement {
 namespace {
 
 // The items and flows of all methods.
-class Reckoning {
+class CostModel {
  public:
-  Reckoning(const Module& module, const Options& options, const std::vector<Takers>& takers)
+  CostModel(const Module& module, const Options& options, const std::vector<Takers>& takers)
       : module_(module), options_(options), takers_(takers), places_(options), states_(module.states.size(), -1) {
     problem_.places = static_cast<int32_t>(places_.count());
     program_ = fixed(places_.program());
@@ -52,7 +52,7 @@ class Reckoning {
 
  private:
   /// What is kept of a method.
-  struct Reckoned {
+  struct MethodModel {
     const Method* method = nullptr;    // null: not placed by cost
     std::vector<int32_t> place;        // of each of its targets
     IdVector<NodeId, int32_t> item;    // -1: none
@@ -79,7 +79,7 @@ class Reckoning {
 
   void add_method(size_t m, const std::map<ValueId, Device>& ports) {
     const Method& method = module_.methods[m];
-    Reckoned& now = all_.back();
+    MethodModel& now = all_.back();
     now.method = method_ = &method;
     now_ = &now;
     taken_ = &takers_[m];
@@ -230,24 +230,24 @@ class Reckoning {
 
   // Sets the targets of a method's nodes, and says what they take.
   MethodEstimate tell(size_t m, const std::vector<int32_t>& at, IdVector<NodeId, int32_t>* target) const {
-    const Reckoned& reckoned = all_[m];
+    const MethodModel& method = all_[m];
     MethodEstimate estimate;
-    if (reckoned.method == nullptr) return estimate;
-    estimate.node.assign(reckoned.item.size(), {});
-    for (const NodeId id : reckoned.item.ids()) {
-      const int32_t item = reckoned.item[id];
+    if (method.method == nullptr) return estimate;
+    estimate.node.assign(method.item.size(), {});
+    for (const NodeId id : method.item.ids()) {
+      const int32_t item = method.item[id];
       if (item < 0) continue;
-      for (size_t t = 0; t < reckoned.place.size(); ++t) {
-        estimate.node[id].push_back(problem_.items[item][reckoned.place[t]]);
-        if (at[item] == reckoned.place[t]) (*target)[id] = static_cast<int32_t>(t);
+      for (size_t t = 0; t < method.place.size(); ++t) {
+        estimate.node[id].push_back(problem_.items[item][method.place[t]]);
+        if (at[item] == method.place[t]) (*target)[id] = static_cast<int32_t>(t);
       }
     }
-    estimate.enters.assign(reckoned.flow.size(), {});
-    estimate.leaves.assign(reckoned.flow.size(), 0);
-    for (const ValueId value : reckoned.flow.ids()) {
-      if (reckoned.flow[value] < 0) continue;
-      const std::vector<double> seconds = problem_.taken_to(problem_.flows[reckoned.flow[value]], at);
-      for (const int32_t place : reckoned.place) estimate.enters[value].push_back(seconds[place]);
+    estimate.enters.assign(method.flow.size(), {});
+    estimate.leaves.assign(method.flow.size(), 0);
+    for (const ValueId value : method.flow.ids()) {
+      if (method.flow[value] < 0) continue;
+      const std::vector<double> seconds = problem_.taken_to(problem_.flows[method.flow[value]], at);
+      for (const int32_t place : method.place) estimate.enters[value].push_back(seconds[place]);
       for (const double one : seconds) estimate.leaves[value] += one;
     }
     return estimate;
@@ -260,11 +260,11 @@ class Reckoning {
   IdVector<ir::StateId, int32_t> states_;  // items
   int32_t program_ = -1;                   // the item of what the program has on the host
   TimedProblem problem_;
-  std::vector<Reckoned> all_;
+  std::vector<MethodModel> all_;
   // Of the method that is being added.
   Options own_;
   const Method* method_ = nullptr;
-  Reckoned* now_ = nullptr;
+  MethodModel* now_ = nullptr;
   const Takers* taken_ = nullptr;
   IdVector<ValueId, int> uses_;
 };
@@ -273,9 +273,9 @@ class Reckoning {
 
 Expected<CostEstimate> choose_by_cost(const Module& module, const Options& options, const std::vector<Takers>& takers,
                                       std::vector<IdVector<NodeId, int32_t>*> target) {
-  Reckoning reckoning(module, options, takers);
-  BERTH_TRY(reckoning.add_methods());
-  return reckoning.solve(target);
+  CostModel model(module, options, takers);
+  BERTH_TRY(model.add_methods());
+  return model.solve(target);
 }
 
 }  // namespace berth::placement

@@ -1,6 +1,6 @@
 // by_cost: which of the targets that take a node it runs on, by what the node and the copies are estimated to take.
 //
-// What is made least is the time of a run of all methods that are placed by cost, once each, all in turn:
+// It minimises the time of a run of all methods that are placed by cost, once each, one after the other:
 //
 //   each node         its launch and its work on its target (device_costs.h, operator_work.h). What is element-wise, and
 //                     alone reads what it works on, is fused into what makes that if both are on one target that fuses:
@@ -8,9 +8,9 @@
 //   each value        for each target other than its maker's that reads it: a copy, if that is another device, through
 //                     the host if neither is the host; and a call of a delegate, as one begins where something enters.
 //
-// once for each turn of the loops that the node is in, and the value's maker: a `while` is taken to turn kWhileTurns
-// times. Inputs and outputs are on the host or where the caller has them; what branches give and loops carry is on the
-// host; a state is where that is cheapest. What no target takes is the program's own.
+// once for each iteration of the loops that the node is in, and the value's maker: a `while` is taken to run
+// kWhileTurns times. Inputs and outputs are on the host or where the caller has them; what branches give and loops
+// carry is on the host; a state is where that is cheapest. What no target takes is the program's own.
 //
 // A division that gains less than a tenth of the time that all would take on one target is not taken.
 //

@@ -1,10 +1,10 @@
 // choose_places: where each of many items goes, one of a few places each, for the least cost in all.
 //
-// An item costs what it costs where it is. A flow goes from one item to readers: it costs once for each place, other than
-// its maker's, where it is read. With two places the sum is the least there is: a minimum cut. With more, the best of the
-// divisions between two places is improved: for two places at a time, the items there are divided anew by a minimum cut,
-// until no two gain (Boykov, Veksler and Zabih: "Fast approximate energy minimization via graph cuts", their swaps). So it
-// is never dearer than any division between two of the places, but there may be a cheaper one.
+// An item costs what it costs where it is. A flow goes from one item to readers: it costs once for each place, other
+// than its maker's, where it is read. With two places the sum is the least there is: a minimum cut. With more, the best
+// of the divisions between two places is improved: for two places at a time, the items there are divided anew by a
+// minimum cut, until no two gain (Boykov, Veksler and Zabih: "Fast approximate energy minimization via graph cuts",
+// their swaps). So it is never dearer than any division between two of the places, but there may be a cheaper one.
 //
 // Works on numbers alone; the same numbers give the same places. Where places cost the same, the one with the lower
 // number is taken, two at a time.
@@ -22,7 +22,7 @@ constexpr int64_t kNever = FlowNetwork::kNoCut;
 
 struct PlaceProblem {
   struct Item {
-    std::vector<int64_t> costs;  // of each place; kNever: it cannot be there. One at least is below
+    std::vector<int64_t> costs;  // of each place; kNever: it cannot be there. At least one is less
   };
   struct Flow {
     int32_t maker = 0;

@@ -25,7 +25,7 @@ class CostPlaces {
   /// Whether there is a target on the host, the program left out.
   bool has_host_target() const;
 
-  /// What it takes that a value of one place is read at another.
+  /// The seconds until a value of `bytes` that one place made can be read at another.
   double crossing(size_t from, size_t to, double bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a call of each delegate takes, reckoned while its nodes are still the model's: what they are fused to has no rates.
+// How long a call of each delegate takes, estimated before fusion: fused operators have no rates.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ namespace berth::placement {
 /// By the delegates' names.
 using DelegateSeconds = std::map<std::string, double>;
 
-/// What these nodes of a method take on a target with these costs, as by_cost.h reckons them, and the call. `fuses`: what is
-/// element-wise, and alone reads what another of them makes, costs only the bytes that it reads beside.
+/// How long these nodes of a method take on a target with these costs, estimated as in by_cost.h, with the call.
+/// `fuses`: an element-wise node that is the only reader of another of them costs only the bytes of its other inputs.
 double seconds_of_part(const ir::Module& module, const ir::Method& method, const std::vector<ir::NodeId>& nodes,
                        const DeviceCosts& costs, bool fuses);
 
-/// What a node outside of delegates takes on the host, with what is in its regions as often as it turns.
+/// How long a node outside of delegates takes on the host, with all iterations of its regions.
 double seconds_of_node(const ir::Module& module, const ir::Method& method, const ir::Node& node,
                        const DeviceCosts& costs);
 

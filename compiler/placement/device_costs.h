@@ -1,7 +1,7 @@
-// What work takes on a device: what placement by cost reckons with, measured by `berth tune` or estimated.
+// How long work takes on a device, for placement by cost: measured by `berth tune`, or estimated.
 //
-// An operator takes the time of its launch and that of its work: arithmetic at the rate of its kind, or its bytes at the
-// rate of memory, whichever takes longer. A delegate's call and a copy between host and device take a time of their own.
+// An operator takes the time of its launch and that of its work: arithmetic at the rate of its kind, or its bytes at
+// the rate of memory, whichever is longer. A delegate's call and a copy between host and device take their own time.
 #pragma once
 
 #include <string>
@@ -35,8 +35,8 @@ struct Work {
   double bytes = 0;
 };
 
-/// How fast work of one size is done. Between two sizes the logarithm of the rate changes as that of the size does, so that
-/// more work never takes less time because of it; below the smallest and above the largest size the rate is theirs.
+/// How fast work of one size is done. Between two sizes the rate is interpolated in logarithms, so that more work never
+/// takes less time because of it; below the smallest and above the largest size the rate is theirs.
 struct RateAt {
   double work = 0;    // operations or bytes
   double second = 0;  // operations or bytes a second
@@ -64,15 +64,15 @@ double seconds_of_work(const Work& work, const DeviceCosts& costs);
 /// Of a copy of `bytes`.
 double seconds_of(const CopyCosts& copy, double bytes);
 
-/// InvalidArgument, with the target and the figure, unless rates, and times that are not zero, are from 1e-18 to below 1e18,
-/// rates stand by rising size, and each kind of work has one.
+/// InvalidArgument, with the target and the figure, unless rates, and times that are not zero, are from 1e-18 to below
+/// 1e18, rates stand by rising size, and each kind of work has one.
 Status check_costs(const DeviceCosts& costs);
 
 /// Those of this target among `given`, or the estimate for its kind. NotFound for a kind that has none.
 Expected<DeviceCosts> costs_of(const std::string& target, const std::vector<DeviceCosts>& given);
 
-/// What targets of this kind ("cuda", "vulkan", "cpu", "portable", "sim") take, roughly, on a machine of today; null for
-/// others. docs/devices.md says where the figures come from.
+/// Roughly the costs of targets of this kind ("cuda", "vulkan", "cpu", "portable", "sim") on a machine of today; null
+/// for others. docs/devices.md says where the figures come from.
 const DeviceCosts* estimated_costs(std::string_view kind);
 
 }  // namespace berth::placement

@@ -56,9 +56,9 @@ struct Options {
   bool split = false;
   /// Each node runs on that of the targets which take it where it is estimated to take less time (by_cost.h).
   bool by_cost = false;
-  /// By target; where a method is placed by cost, and where delegates are to be reckoned, of each of its targets.
+  /// By target; where a method is placed by cost, and where calls of delegates are estimated, of each of its targets.
   std::vector<DeviceCosts> costs;
-  /// Not null: what a call of each delegate that is made takes goes here.
+  /// Not null: the estimated time of a call of each new delegate goes here.
   std::shared_ptr<DelegateSeconds> delegate_seconds;
   /// Whether delegates are cut where one device reads what another makes, so that they can work at the same time. REQUIRES:
   /// costs.

@@ -48,7 +48,7 @@ class MethodPartitioner {
     std::vector<ir::DelegateId> delegates;  // by group
     for (const Group& group : grouping.groups) delegates.push_back(add_delegate(group));
     remark(graph, grouping, delegates);
-    for (size_t g = 0; g < delegates.size(); ++g) reckon(grouping.groups[g], delegates[g]);
+    for (size_t g = 0; g < delegates.size(); ++g) note_seconds(grouping.groups[g], delegates[g]);
     if (grouping.groups.empty()) return Done{};
     changed_ = true;
     rebuild(graph, grouping, delegates);
@@ -72,7 +72,7 @@ class MethodPartitioner {
     return module_.delegates.push_back(std::move(delegate));
   }
 
-  void reckon(const Group& group, ir::DelegateId delegate) const {
+  void note_seconds(const Group& group, ir::DelegateId delegate) const {
     if (options_.delegate_seconds == nullptr) return;
     const DeviceCosts* const costs = costs_of(options_, group.target);
     if (costs == nullptr) return;

@@ -9,7 +9,7 @@
 namespace berth::format {
 namespace {
 
-/// v1 = op(v0), v2 = op(v1, v0), which is returned: all three are alive together.
+/// v1 = op(v0), v2 = op(v1, v0), which is returned: all three are live at once.
 Method three_together() {
   Method method({0, 16, 32});
   return method.op(1, {0}).op(2, {1, 0}).outputs({2});

@@ -1,8 +1,8 @@
 // PinnedHeap: what a test takes from the heap, in memory that a GPU reaches at the host's addresses.
 //
-// Blocks of powers of two out of large slabs, given back to lists by their size; or, for compute-sanitizer, which sees an
-// access beyond a block of the driver's and not one beyond a part of it, each block from the driver and as long as it
-// was asked for.
+// Blocks of powers of two out of large slabs, given back to lists by their size; or, for compute-sanitizer, which sees
+// an access beyond a block of the driver's and not one beyond a part of it, each block from the driver, exactly as
+// large as was asked for.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,10 +21,10 @@ class PinnedHeap {
   /// Until then memory is the system's: static objects are made before the CUDA runtime may be called.
   void begin(Blocks blocks) { blocks_ = blocks; }
 
-  /// Null when there is not so much.
+  /// Null when there is too little memory.
   void* take(size_t bytes) {
     const Blocks blocks = blocks_;
-    // The CUDA runtime may want memory while it is asked for some.
+    // The CUDA runtime may itself take memory while it allocates.
     if (blocks == Blocks::kPlain || inside()) return plain(bytes);
     if (blocks == Blocks::kExact) return exact(bytes);
     int size_class = kSmallest;

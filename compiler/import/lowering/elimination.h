@@ -1,5 +1,5 @@
-// Small square matrices by Gauss's elimination, a column at a time, with the largest element of the column as its
-// pivot. The operators that it takes grow with the size of the matrices, not with their number.
+// Determinants, linear systems and inverses of small square matrices by Gaussian elimination, with partial pivoting.
+// The number of operators grows with the size of the matrices, not with how many there are.
 #pragma once
 
 #include "compiler/import/lowering/lowering.h"

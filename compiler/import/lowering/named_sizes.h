@@ -6,9 +6,9 @@
 //     sizes.solve();                                     // then find("W") is (H * 2), and H a symbol in steps of 32
 //
 // A relation is one of == <= >= < > between two sums of sizes and numbers with + - * / % min() max(); `/` rounds down.
-// "NAME=LO..HI" and "NAME=NUMBER" bound a size. What is linear narrows ranges; an equation is solved for a size that it has
-// once, a remainder of one size makes it a symbol with a step. All else is assumed (ir::Symbols::assume) and checked by the
-// run.
+// "NAME=LO..HI" and "NAME=NUMBER" bound a size. Linear relations narrow ranges; an equation is solved for a size that
+// occurs in it once; a remainder of one size gives its symbol a step. All else is assumed (ir::Symbols::assume) and
+// checked at run time.
 #pragma once
 
 #include <map>
@@ -27,18 +27,18 @@ class NamedSizes {
   /// Borrows `symbols`, in which solve() makes those that stay open.
   explicit NamedSizes(ir::Symbols& symbols) : symbols_(symbols) {}
 
-  /// There is a size of this name: an identifier.
+  /// Adds a size; its name is an identifier.
   void declare(const std::string& name);
-  /// Both are one size, called `name`. REQUIRES: declared.
+  /// The size is also known as `name`, and is called so from now on. REQUIRES: declared.
   void rename(const std::string& declared, const std::string& name);
   /// What a size of this name is called; itself, unless it was renamed.
   const std::string& known_as(const std::string& name) const;
   bool has(const std::string& name) const;
 
-  /// It lies in `extent`, and in what was said before. Whether there is such a number. REQUIRES: declared.
+  /// Bounds the size, beside earlier bounds. False when no number satisfies all of them. REQUIRES: declared.
   bool bound(const std::string& name, Extent extent);
 
-  /// One argument of `--where`. InvalidArgument, with it as the place, for other text and for a name that is not declared.
+  /// One argument of `--where`. InvalidArgument, with it as place, for other text and for a name that is not declared.
   Status where(const std::string& text);
   /// What the model itself says: `name` is the expression `text`. False where that is not about other declared names.
   bool where_model_says(const std::string& name, const std::string& text);
@@ -52,7 +52,7 @@ class NamedSizes {
 
  private:
   struct Range {
-    int64_t least = 1;  // a size of nothing has to be asked for
+    int64_t least = 1;  // 0 only where it is asked for
     int64_t most = kMaxExtent;
     int64_t step = 1;  // the size is `offset` and a multiple of it
     int64_t offset = 0;
@@ -65,7 +65,7 @@ class NamedSizes {
     ir::SizeRelation relation;
     bool absorbed = false;  // solved, or a step: nothing is left to assume
   };
-  /// A size that others tell.
+  /// A size that follows from others.
   struct Solved {
     std::string name;
     std::string place;  // of what says so

@@ -1,4 +1,4 @@
-// Images that are read at places of their own: the grids of spatial transformers, and deformable convolutions.
+// Images that are sampled at computed positions: the grids of spatial transformers, and deformable convolutions.
 #pragma once
 
 #include <vector>

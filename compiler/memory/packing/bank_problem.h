@@ -1,7 +1,7 @@
 // BankProblem: one memory in several pieces, such as a small fast SRAM beside a large slow PSRAM. Which buffers lie in
 // which, when they do not all fit into the best.
 //
-//     bytes ^ fast, 8 bytes        bytes ^ slow, 64 bytes     A, B and C are alive together and need 12 bytes.
+//     bytes ^ fast, 8 bytes        bytes ^ slow, 64 bytes     A, B and C are live at once and need 12 bytes.
 //         8 |  B B B . .               4 |  A A A A A         A is read once, B and C again and again: A goes where a
 //         4 |  C C C C .               0 +--0-1-2-3-4-->      byte that is moved costs more.
 //         0 +--0-1-2-3-4-->

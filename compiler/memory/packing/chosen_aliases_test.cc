@@ -23,7 +23,7 @@ Plan planned(const Problem& p, Planner planner = Planner::kBest) {
   return std::move(plan).value();
 }
 
-/// The rule itself: buffers that are alive together share no byte, unless a taken candidate names both.
+/// The rule itself: buffers that are live at once share no byte, unless a taken candidate names both.
 std::string overlap(const Problem& p, const Plan& plan) {
   for (size_t i = 0; i < p.buffers.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {

@@ -23,7 +23,7 @@ enum class Fit : uint8_t {
 
 /// Places the bodies one after the other. A body goes above all others only when no hole holds it. Nothing as soon as
 /// the height reaches `below` or the deadline, if there is one, has passed. Takes O(p log p) for p pairs of pieces that
-/// are alive together (count_pairs), or O(n^2) for n pieces where that is less. REQUIRES: `order` names each body once,
+/// are live at once (count_pairs), or O(n^2) for n pieces where that is less. REQUIRES: `order` names each body once,
 /// the fixed ones first, and these do not collide (check_fixed).
 std::optional<Placement> place_in_order(const Layout& layout, const std::vector<int32_t>& order, Fit fit, int64_t below,
                                         Deadline* deadline);

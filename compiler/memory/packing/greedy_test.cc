@@ -135,7 +135,7 @@ TEST(Greedy, AThousandLiveAtOnceAreNotSortedForEach) {
     layout.pieces.push_back({0, 1 + i % 2, 0, 1, 1});
   }
   EXPECT_TRUE(PlacedByOffset::is_faster(layout));
-  // Of which few are alive together, it is the other way round.
+  // Of which few are live at once, it is the other way round.
   layout.sections = 1001;
   for (int32_t i = 0; i < 1000; ++i) {
     layout.pieces[i].lower = i;
@@ -146,7 +146,7 @@ TEST(Greedy, AThousandLiveAtOnceAreNotSortedForEach) {
 }
 
 TEST(Greedy, ABodyOfAThousandPiecesIsPlacedOnce) {
-  // They are all alive together, beside as many bodies that meet none but each its neighbour.
+  // They are all live at once, beside as many bodies that meet none but each its neighbour.
   Layout layout;
   layout.sections = 2001;
   for (int32_t i = 0; i < 1000; ++i) layout.pieces.push_back({0, 1000 + i % 2, i, 1, 1000});

@@ -18,7 +18,7 @@ std::vector<int64_t> loads_touched(const Layout& layout);
 /// meets several of its pieces counts several times. O(n + sections).
 std::vector<int64_t> neighbour_bytes(const Layout& layout);
 
-/// How many pairs of pieces are alive together. O(pieces + sections).
+/// How many pairs of pieces are live at once. O(pieces + sections).
 int64_t count_pairs(const Layout& layout);
 
 }  // namespace berth::packing

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSortStep = 3;
 constexpr int64_t kEntry = 1;
 
-/// Pairs of pieces of one body that are alive together: those are placed together, and nothing looks at them.
+/// Pairs of pieces of one body that are live at once: those are placed together, and nothing looks at them.
 int64_t pairs_within(const Layout& layout, const Body& body) {
   std::vector<int32_t> births;
   std::vector<int32_t> deaths;

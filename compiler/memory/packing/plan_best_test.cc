@@ -137,7 +137,7 @@ TEST(PlanBest, TheSmallestHoleThatFitsIsUsed) {
 
 // Holds row 135.
 TEST(PlanBest, AlignmentIsKeptEverywhereAndCountedInTheBound) {
-  // Three that are alive together, each at a multiple of 16: 16 + 16 + 1 bytes at least, whichever is the topmost.
+  // Three that are live at once, each at a multiple of 16: 16 + 16 + 1 bytes at least, whichever is the topmost.
   const Problem p = problem({buffer(1, 0, 9, 16), buffer(1, 0, 9, 16), buffer(1, 0, 9, 16)});
   for (const auto& [who, planner] : all_planners()) {
     const Expected<Plan> plan = planner(p);

@@ -1,5 +1,5 @@
 // Problem: what a planner is asked. A set of buffers, each alive for a while, to be laid into spaces so that no two
-// that are alive together share a byte. It knows no graph, no tensor and no device: compiler/memory/liveness.h turns a
+// that are live at once share a byte. It knows no graph, no tensor and no device: compiler/memory/liveness.h turns a
 // method into a Problem, csv.h reads one from a file.
 //
 //     bytes ^                        one letter a buffer; time to the right, bytes upward.

@@ -44,7 +44,7 @@ TEST(Validate, OverlapsAreFoundAndNamed) {
   c.plan.offsets = {0, 4};
   c.plan.spaces[0].height = 12;
   EXPECT_EQ(verdict(c), "buffer 1: its bytes [4, 12) overlap the bytes [0, 8) of buffer 0: both are alive in step 2");
-  c.problem.buffers[1].lower = 3;  // no longer alive together
+  c.problem.buffers[1].lower = 3;  // no longer live at once
   c.plan.spaces[0].lower_bound = 8;
   EXPECT_EQ(verdict(c), "sound");
 }
@@ -122,7 +122,7 @@ bool shares_bytes(const Problem& p, const Plan& plan) {
   return false;
 }
 
-// Hundreds alive together in each of two spaces, stacked with gaps; then one is moved, anywhere.
+// Hundreds live at once in each of two spaces, stacked with gaps; then one is moved, anywhere.
 TEST(Validate, RandomPlansAreCheckedAsByLookingAtEveryPair) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -274,7 +274,7 @@ TEST(Validate, ACandidatesClaimIsChecked) {
   EXPECT_EQ(verdict(c), "sound");
 }
 
-/// Three of 8 bytes that are alive together, in one place each; the candidates are the caller's.
+/// Three of 8 bytes that are live at once, in one place each; the candidates are the caller's.
 Case three() {
   Case c = two();
   c.problem.buffers.push_back(c.problem.buffers[1]);

@@ -11,12 +11,12 @@
 namespace berth::scheduling {
 namespace {
 
-/// What the beam copies after each task is as long as the list of tasks.
+/// The beam has this many beginnings, divided by the number of tasks: each step copies a list of all tasks.
 constexpr int64_t kBeginningsWork = 32'000;
 constexpr int64_t kLeastBeginnings = 4;
-/// What is looked at for each beginning is as long as the list of tasks that may come next.
+/// And at most this many, divided by the number of ready tasks, all of which each beginning looks at.
 constexpr int64_t kCandidatesWork = 4'000;
-/// Nanoseconds, more or less, for the deadline: of a step, as FastestOrder::steps counts them.
+/// For the deadline: about how many nanoseconds a step takes (FastestOrder::steps).
 constexpr int64_t kStepCost = 4;
 
 /// The tasks that were handed out first, in one order.
@@ -33,7 +33,7 @@ struct Beginning {
 
 struct HandOut {
   int64_t bound;
-  int64_t clocks;  // their sum: of equal tasks, less was waited
+  int64_t clocks;  // their sum: where it is less, less time was spent waiting
   int64_t live;
   int64_t peak;
   uint64_t hash;

@@ -1,9 +1,9 @@
-// The order in which workers that work at the same time are done first (timing.h): copies are handed out early and those
-// that the host waits for late, and each device gets what others wait for first.
+// The fastest schedule of workers that run in parallel (timing.h): copies are handed out early and those that the host
+// waits for late, and each device gets what others wait for first.
 //
-// A beam search over the tasks, one after the other. Of two beginnings with the same tasks one goes where no clock of the
-// other is later. What remains is sorted by the time that it cannot end before: what the next tasks need from where the
-// clocks stand, and what each worker has left to do.
+// A beam search over the tasks, one after the other. Of two beginnings with the same tasks, one is dropped if no clock
+// of the other is later. The others are sorted by a lower bound of their end: the longest chain that is left, and what
+// each worker has left to do.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace berth::scheduling {
 
 struct FastestOptions {
-  /// Orders in which more are alive while some task runs are not taken.
+  /// The highest peak that is allowed (FastestOrder::peak).
   int64_t most_bytes = INT64_MAX;
   /// Beginnings that are kept after each task; fewer where there are many tasks, or many that may come next.
   int32_t beam = 64;
@@ -31,8 +31,8 @@ struct FastestOrder {
   int64_t steps = 0;        // of the search: candidates, what each was held against, and tasks that were copied
 };
 
-/// Nothing where no order was found that keeps to `most_bytes`, and when the deadline passes. REQUIRES: check(problem) is
-/// ok, and a time for each task.
+/// Nothing where no order was found that keeps to `most_bytes`, and when the deadline passes. REQUIRES: check(problem)
+/// is ok, and a time for each task.
 std::optional<FastestOrder> fastest_order(const Problem& problem, const std::vector<TaskTime>& times,
                                           const FastestOptions& options, Deadline* deadline);
 

@@ -1,5 +1,5 @@
-// How long an order of tasks takes where several workers work at the same time: the host, which hands tasks out one after
-// the other, and devices, each of which works off what it was handed in that order. This is how a Method runs
+// How long an order of tasks takes where several workers work at the same time: the host, which hands tasks out one
+// after the other, and devices, each of which runs what it was handed in that order. This is how a Method runs
 // (docs/devices.md):
 //
 //   a task begins      when the host comes to it, and its workers have done what they were handed before
@@ -10,9 +10,9 @@
 //   a copy to the host's memory   may be under way when the host goes on: before it comes to what reads that, it waits
 //                                 (runtime/arrivals.h)
 //
-// So a task waits for what its workers did before, for what the host waited for before, and for copies to the host that it
-// reads. That is all that it reads, as copies carry values from worker to worker. Nanoseconds are whole numbers, so that
-// sums are the same on every machine.
+// So a task waits for what its workers did before, for what the host waited for before, and for copies to the host that
+// it reads. That is all that it reads, as copies carry values from worker to worker. Nanoseconds are whole numbers, so
+// that sums are the same on every machine.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace berth::scheduling {
 /// The host; devices are 1 and more.
 constexpr int32_t kHost = 0;
 
-/// What one task takes, and whose time. More than kMostNanoseconds count as that.
+/// How long a task takes, and on which worker. More than kMostNanoseconds count as that.
 struct TaskTime {
   int64_t nanoseconds = 0;
   int32_t worker = kHost;
