@@ -3,7 +3,8 @@ transformers, and as .gguf for llama.cpp.
 
     llama_models.py SHAPE WEIGHTS FOLDER [--layers N]      writes decode.pt2, prefill.pt2 and model.gguf there
 
-WEIGHTS is "bf16"; "8" (Q8_0) or "4" (Q4_0): blocks of 32 weights of a row with a scale, in both forms alike.
+WEIGHTS is "bf16"; "8" (Q8_0) or "4" (Q4_0): blocks of 32 weights of a row with a scale, in both forms alike. A model may be
+"f32" as well, which ./dev compat language compares with transformers.
 """
 import argparse
 import itertools
@@ -19,15 +20,16 @@ PROMPT = 512
 BLOCK = 32
 
 
-def configuration(shape, layers=None):
+def configuration(shape, layers=None, words=None):
+    """`words`: the size of the vocabulary, where it is not the shape's."""
     import transformers
     common = dict(tie_word_embeddings=True, max_position_embeddings=4096, attn_implementation="sdpa")
     if shape == "llama-1b":
-        return transformers.LlamaConfig(vocab_size=128256, hidden_size=2048, intermediate_size=8192, head_dim=64,
+        return transformers.LlamaConfig(vocab_size=words or 128256, hidden_size=2048, intermediate_size=8192, head_dim=64,
                                         num_hidden_layers=layers or 16, num_attention_heads=32, num_key_value_heads=8,
                                         rope_parameters={"rope_type": "default", "rope_theta": 500000.0}, **common)
     if shape == "qwen3-0.6b":
-        return transformers.Qwen3Config(vocab_size=151936, hidden_size=1024, intermediate_size=3072, head_dim=128,
+        return transformers.Qwen3Config(vocab_size=words or 151936, hidden_size=1024, intermediate_size=3072, head_dim=128,
                                         num_hidden_layers=layers or 28, num_attention_heads=16, num_key_value_heads=8,
                                         rope_parameters={"rope_type": "default", "rope_theta": 1000000.0}, **common)
     raise SystemExit(f"there is no shape {shape}: llama-1b, qwen3-0.6b")
@@ -38,10 +40,9 @@ SEEDS = itertools.count()
 
 
 def random_numbers(rows, columns, bits):
-    """i8, of `bits` bits; one matrix of a few rows again and again, since random numbers take their time."""
+    """i8, of `bits` bits."""
     low, high = (-127, 128) if bits == 8 else (-8, 8)
-    some = torch.from_numpy(np.random.default_rng(next(SEEDS)).integers(low, high, (256, columns), dtype=np.int8))
-    return some.repeat((rows + 255) // 256, 1)[:rows].contiguous()
+    return torch.from_numpy(np.random.default_rng(next(SEEDS)).integers(low, high, (rows, columns), dtype=np.int8))
 
 
 def scales_of(rows, columns, bits):
@@ -99,10 +100,10 @@ def filled(model):
 class Exportable(nn.Module):
     """TorchExportableModuleForDecoderOnlyLM's, with the logits of the last token alone: llama.cpp computes no others."""
 
-    def __init__(self, model):
+    def __init__(self, model, batch=1, capacity=CAPACITY):
         super().__init__()
         from transformers.integrations.executorch import TorchExportableModuleForDecoderOnlyLM
-        self.inner = TorchExportableModuleForDecoderOnlyLM(model, batch_size=1, max_cache_len=CAPACITY).model
+        self.inner = TorchExportableModuleForDecoderOnlyLM(model, batch_size=batch, max_cache_len=capacity).model
 
     def forward(self, input_ids, cache_position):
         cache = self.inner.static_cache
@@ -111,16 +112,17 @@ class Exportable(nn.Module):
         return self.inner.model(input_ids=input_ids, cache=cache, use_cache=True, logits_to_keep=1).logits
 
 
-def transformers_model(shape, weights, layers=None):
+def transformers_model(shape, weights, layers=None, words=None):
     import transformers
-    config = configuration(shape, layers)
+    config = configuration(shape, layers, words)
     dtype = torch.bfloat16 if weights == "bf16" else torch.float32
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
-    if weights != "bf16":
+    is_narrow = weights in ("8", "4")
+    if is_narrow:
         narrowed(model, int(weights))
     filled(model)
-    if weights == "bf16":
+    if not is_narrow:
         model.lm_head.weight = model.model.embed_tokens.weight
     # What is computed from the configuration was on "meta" too.
     model.model.rotary_emb = type(model.model.rotary_emb)(config=config)
@@ -130,11 +132,12 @@ def transformers_model(shape, weights, layers=None):
     return model
 
 
-def write_programs(shape, weights, folder, layers=None):
+def export_both(model, folder, prompt, batch=1, capacity=CAPACITY):
+    """Writes decode.pt2, of a token, and prefill.pt2, of `prompt` tokens."""
     with torch.no_grad():
-        module = Exportable(transformers_model(shape, weights, layers))
-        for name, count in (("decode", 1), ("prefill", PROMPT)):
-            example = torch.zeros((1, count), dtype=torch.long), torch.arange(count)
+        module = Exportable(model, batch, capacity)
+        for name, count in (("decode", 1), ("prefill", prompt)):
+            example = torch.zeros((batch, count), dtype=torch.long), torch.arange(count)
             torch.export.save(torch.export.export(module, example, strict=True), folder / f"{name}.pt2")
 
 
@@ -218,7 +221,7 @@ def main():
     cli.add_argument("--layers", type=int)
     args = cli.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
-    write_programs(args.shape, args.weights, args.folder, args.layers)
+    export_both(transformers_model(args.shape, args.weights, args.layers), args.folder, PROMPT)
     write_gguf(args.shape, args.weights, args.folder / "model.gguf", args.layers)
 
 

@@ -3,10 +3,17 @@
 
     bench/llama_race.py BUILD [--shape llama-1b] [--weights 8 4 bf16] [--layers N] [--threads 2] [--turns 5]
 
-BUILD is the build folder (build/release). It needs torch, transformers, gguf and llama-cpp-python, built from its source
-package so that it uses this processor's instructions:
+BUILD is a build folder with the benchmarks:
+
+    ./dev build && cmake --preset release -DBERTH_BENCH=ON && cmake --build build/release --target berth decode_table
+
+It needs torch, transformers, gguf and llama-cpp-python, built from its source package so that it uses this processor's
+instructions:
 
     CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python==0.3.36 gguf transformers
+
+--folder keeps models and programs, of which the first run makes up to 10 GB each (Llama-1B in bf16; the .pt2 files, half of
+that, may be deleted).
 
 Weights are random. Each side is a process of its own (decode_table --serve, llama_worker.py) that sleeps while the other
 has its turn. A turn is some tokens behind a prompt of 512, then the prompt of 512 at once, then loops that read a buffer of
@@ -59,7 +66,9 @@ def race(args, weights, folder):
     made = folder / f"{args.shape}_{weights}_{args.layers or 'all'}"
     if not (made / "model.gguf").exists():
         made.mkdir(parents=True, exist_ok=True)
-        llama_models.write_programs(args.shape, weights, made, args.layers)
+        model = llama_models.transformers_model(args.shape, weights, args.layers)
+        llama_models.export_both(model, made, llama_models.PROMPT)
+        del model
         llama_models.write_gguf(args.shape, weights, made / "model.gguf", args.layers)
     program = made / "model.pte"
     if args.compile or not program.exists():

@@ -4,7 +4,7 @@ Each is compiled for portable and cpu; its logits have to be PyTorch's at every 
 cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also compiled as
 a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches, of one
 sequence or several. A step behind the end of the cache is refused. ExecuTorch's exports, with its own operators on caches,
-are compiled from .pt2 and .pte and compared with its library.
+are compiled from .pt2 and .pte and compared with its library. language_shapes.py has models as wide as those that people use.
 """
 import fnmatch
 import pathlib
@@ -16,6 +16,7 @@ import torch
 from drivers import Broken, Refused, difference
 from language_executorch import executorch_models, export_both, goes_on, has_an_end
 from language_models import OWN, VOCABULARY, Llama, exported_by_transformers, transformers_models
+from language_shapes import check_shape, shape_cases
 
 CAPACITY = 260
 PROMPT = 20
@@ -156,6 +157,8 @@ def with_operators_of_executorch(berth, name, work):
 
 
 def check(berth, name, work):
+    if name in shape_cases():
+        return check_shape(berth, pathlib.Path(berth.binary).parent / "python", shape_cases()[name], work)
     if name in executorch_models():
         return with_operators_of_executorch(berth, name, work)
     if name in OWN:
@@ -176,8 +179,9 @@ def check(berth, name, work):
 
 
 def language_models(berth, patterns, tally):
-    for name in [*OWN, *transformers_models(), *executorch_models()]:
-        if patterns and not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+    for name in [*OWN, *transformers_models(), *executorch_models(), *shape_cases()]:
+        asked = any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+        if not asked and (patterns or name.endswith("_whole")):
             continue
         with tempfile.TemporaryDirectory() as folder:
             try:
