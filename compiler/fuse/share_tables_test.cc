@@ -44,11 +44,11 @@ struct Shared {
   }
 };
 
-// After pack_weights and share_tables alone, for this machine.
-Shared shared(const std::string& text, bool delegate_all_of_it = true) {
+// After pack_weights and share_tables alone, for this machine. Without delegates in the text, all of it is one.
+Shared shared(const std::string& text) {
   Shared result;
   result.module = passes::parsed(text);
-  if (delegate_all_of_it) delegate_all(result.module);
+  if (result.module.delegates.empty()) delegate_all(result.module);
   const Targets targets = *targets::parse_targets("cpu");
   passes::Options options;
   options.why = {"fusion"};
@@ -127,8 +127,40 @@ TEST(ShareTables, OtherColumnsAndOtherMethodsShare) {
   EXPECT_FALSE(columns.is_shared()) << columns.text;
 }
 
+// The product in a delegate; rows of the table, which is its weight, are picked `inside` of that, and `outside`.
+Shared of_delegate(const std::string& inside, const std::string& outside) {
+  return shared(filled(R"(
+    const @table: f32[80,32] = dense<[$table]>
+    const @w: f32[32,80] = dense<[$weight]>
+    delegate @d0 "berth.cpu"
+    method forward(%t: i64[3], %x: f32[1,32], %r: f32[3,32]) {
+      %table: f32[80,32] = const @table
+      %w: f32[32,80] = const @w
+      %a: f32[3,32], %y: f32[1,80] = berth::delegate([%x, %t, %r]) @d0 {
+        (%i: f32[1,32], %u: i64[3], %s: f32[3,32])
+        %p: f32[3,32] = $inside
+        %q: f32[1,80] = berth::linear(%i, %w, none, none, "none", 0.0, 0.0, "")
+        yield %p, %q
+      }
+      %b: f32[3,32] = $outside
+      return %a, %b, %y
+    })",
+                       {{"table", table()}, {"weight", weight()}, {"inside", inside}, {"outside", outside}}));
+}
+
+// A device or another backend may not have berth::weight_rows, and the table stays in the file for it: then one of a
+// delegate's own is no gain.
 TEST(ShareTables, OutsideOfDelegatesNothingIsShared) {
-  EXPECT_FALSE(shared(model(kEmbedding, "%e"), false).is_shared());
+  const std::string pick = "aten::embedding(%table, %t)";
+  const std::string pick_inside = "aten::embedding(%table, %u)";
+  const Shared all_inside = of_delegate(pick_inside, "aten::relu(%a)");
+  EXPECT_TRUE(all_inside.is_shared()) << all_inside.text;
+  const Shared all_outside = of_delegate("aten::relu(%s)", pick);
+  EXPECT_FALSE(all_outside.is_shared()) << all_outside.text;
+  EXPECT_TRUE(all_outside.why.empty());
+  const Shared both = of_delegate(pick_inside, pick);
+  EXPECT_FALSE(both.is_shared()) << both.text;
+  EXPECT_TRUE(both.says("result-read-elsewhere: berth::weight_rows"));
 }
 
 // Numbers of 8 and 4 bits, with their scales and zero points.

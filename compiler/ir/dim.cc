@@ -6,6 +6,24 @@
 #include "compiler/ir/sums.h"
 
 namespace berth::ir {
+namespace {
+
+// How many times `one` the sum `of` is, whatever the sizes are.
+std::optional<int64_t> exact_quotient(const std::optional<Linear>& of, const std::optional<Linear>& one) {
+  if (!of || !one || one->factors.empty() || of->factors.size() != one->factors.size()) return {};
+  const auto& [first, factor] = *one->factors.begin();
+  const auto same = of->factors.find(first);
+  if (same == of->factors.end() || same->second % factor != 0) return {};
+  const int64_t times = same->second / factor;
+  const auto is_multiple = [&](int64_t whole, int64_t part) { return whole == static_cast<__int128>(part) * times; };
+  for (const auto& [symbol, part] : one->factors) {
+    const auto whole = of->factors.find(symbol);
+    if (whole == of->factors.end() || !is_multiple(whole->second, part)) return {};
+  }
+  return is_multiple(of->number, one->number) ? std::optional(times) : std::nullopt;
+}
+
+}  // namespace
 
 // Symbols first, then constants, so that n + 1 and 1 + n meet; symbols by what they are, not by when they were made, so
 // that what prints parses back to the same. Equal expressions are one symbol, so this follows one path only.
@@ -108,6 +126,7 @@ Dim Symbols::floor_div(Dim a, Dim b) {
   if (b.is_constant() && b.value > 0) {
     if (std::optional<Linear> sum = linear(a)) return quotient(a, std::move(*sum), b.value);
   }
+  if (const std::optional<int64_t> times = exact_quotient(linear(a), linear(b))) return Dim(*times);
   return rounded_quotient(a, b);
 }
 

@@ -33,6 +33,30 @@ def modules():
         def forward(self, x):
             return self.body(x)
     case("module", "conv_net_batch", Net(), real(2, 3, 12, 12), dynamic=({0: n},), others=((real(8, 3, 12, 12),),))
+
+    class Modulated(nn.Module):
+        """Each image has weights of its own, as in StyleGAN2: a group for each, up to the size where there is a stride."""
+
+        def __init__(self, transposed):
+            super().__init__()
+            self.transposed = transposed
+            self.weight = nn.Parameter(real(4, 6, 3, 3) if transposed else real(6, 4, 3, 3))
+
+        def forward(self, x, style):
+            b, c, h, w = x.shape
+            along = (b, c, 1, 1, 1) if self.transposed else (b, 1, c, 1, 1)
+            weight = (self.weight * style.view(along)).flatten(0, 1)
+            x = x.reshape(1, b * c, h, w)
+            y = F.conv_transpose2d(x, weight, stride=2, groups=b) if self.transposed else F.conv2d(x, weight, padding=1, groups=b)
+            return y.view(b, 6, y.shape[2], y.shape[3])
+    b = Dim("b", min=1, max=5)
+    for name, transposed in (("modulated", False), ("modulated_up", True)):
+        case("module", name, Modulated(transposed), real(2, 4, 5, 6), real(2, 4), dynamic=({0: b}, {0: b}),
+             others=((real(5, 4, 5, 6), real(5, 4)),))
+    case("module", "grouped_open",
+         lambda x, w, bias: F.conv2d(x.flatten(1, 2), w.flatten(0, 1), bias.flatten(), padding=1, groups=w.shape[0]),
+         real(2, 3, 4, 5, 6), real(3, 5, 4, 3, 3), real(3, 5), dynamic=({1: b}, {0: b}, {0: b}),
+         others=((real(2, 4, 4, 5, 6), real(4, 5, 4, 3, 3), real(4, 5)),))
     heads = nn.MultiheadAttention(8, 2, batch_first=True)
     case("module", "key_padding_mask", Call(heads, lambda m, x, k: m(x, x, x, key_padding_mask=k, need_weights=False)[0]),
          real(2, 4, 8), torch.tensor([[False, False, True, True], [False, False, False, True]]))

@@ -29,13 +29,22 @@ bool take_name(std::string_view& text, std::string* out) {
   return !out->empty();
 }
 
+bool take_known(std::string_view& text, const std::set<std::string>& known, std::string* out) {
+  for (const std::string& name : known) {
+    const bool ends = text.size() == name.size() || (text.size() > name.size() && text[name.size()] == 'x');
+    if (ends && name.size() > out->size() && text.substr(0, name.size()) == name) *out = name;
+  }
+  text.remove_prefix(out->size());
+  return !out->empty();
+}
+
 }  // namespace
 
-bool parse_extents(std::string_view text, std::vector<Extent>* out) {
+bool parse_extents(std::string_view text, std::vector<Extent>* out, const std::set<std::string>& known) {
   out->clear();
   while (!text.empty()) {
     Extent e;
-    const bool named = take_name(text, &e.name);
+    const bool named = take_known(text, known, &e.name) || take_name(text, &e.name);
     if (!named && !take_number(text, &e.lower)) return false;
     e.upper = e.lower;
     if (!named && text.substr(0, 2) == "..") {

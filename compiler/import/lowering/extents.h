@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,9 @@ struct Extent {
   std::string name = {};  // instead: what `--where` calls it
 };
 
-/// Parses "1..8x3x224xW"; the empty string is a scalar's shape. Names are identifiers without an x. False for other text.
-bool parse_extents(std::string_view text, std::vector<Extent>* out);
+/// Parses "1..8x3x224xW"; the empty string is a scalar's shape. Names are identifiers; those that have an x stand in
+/// `known`, out of which the longest that fits is taken. False for other text.
+bool parse_extents(std::string_view text, std::vector<Extent>* out, const std::set<std::string>& known = {});
 
 /// "3", "1..8", or the name.
 std::string text_of(const Extent& extent);

@@ -64,18 +64,28 @@ class InputTypes {
   }
 
   Status read_options() {
+    std::set<std::string> names;
+    for (const ValueInfo* input : inputs_) {
+      for (size_t i = 0; i < input->shape.size(); ++i) {
+        if (is_open(*input, i)) names.insert(symbol_name(key_of(*input, i)));
+      }
+    }
     for (const auto& [name, text] : options_.input_shapes) {
+      const ValueInfo* input = nullptr;
+      std::string known;
+      for (const ValueInfo* one : inputs_) {
+        if (one->name == name) input = one;
+        known += (known.empty() ? "" : ", ") + std::string(one->name);
+      }
+      if (input == nullptr) return wrong(name, "--input-shape names no input of the model; it has: " + known);
       std::vector<Extent> extents;
-      if (!parse_extents(text, &extents)) {
+      if (!parse_extents(text, &extents, names)) {
         return wrong(name, "--input-shape \"" + text + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
       }
-      std::string known;
-      bool found = false;
-      for (const ValueInfo* input : inputs_) {
-        found = found || input->name == name;
-        known += (known.empty() ? "" : ", ") + std::string(input->name);
-      }
-      if (!found) return wrong(name, "--input-shape names no input of the model; it has: " + known);
+      // "HxW" is two sizes, unless the model has one called so, and no room for two.
+      std::vector<Extent> split;
+      const size_t rank = input->shape.size();
+      if (extents.size() != rank && parse_extents(text, &split) && split.size() == rank) extents = std::move(split);
       if (!given_.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
     }
     return Done{};
@@ -111,7 +121,9 @@ class InputTypes {
     const auto contradiction = [&](const char* advice) {
       return wrong(input.name, "--input-shape contradicts the model, which says " + model_shape(input) + advice);
     };
-    if (extents.size() != input.shape.size()) return contradiction("");
+    if (extents.size() != input.shape.size()) {
+      return contradiction(given_name(extents) ? "; a new name of a size has no x, which stands between two" : "");
+    }
     for (size_t i = 0; i < extents.size(); ++i) {
       const Dimension& d = input.shape[i];
       const bool fits = extents[i].name.empty() && extents[i].lower == d.value && extents[i].upper == d.value;
@@ -121,6 +133,10 @@ class InputTypes {
           "(torch.onnx.export's dynamic_shapes or dynamic_axes)");
     }
     return Done{};
+  }
+
+  static bool given_name(const std::vector<Extent>& extents) {
+    return std::any_of(extents.begin(), extents.end(), [](const Extent& e) { return !e.name.empty(); });
   }
 
   size_t rank_of(const ValueInfo& input) const {

@@ -49,7 +49,27 @@ TEST(InputShapes, ExtentTextIsParsedStrictly) {
   for (const char* bad : {"x", "1x", "x1", "1,3", "-1x3", "8..1", "1..", "1...2", "1x99999999999999999999", "1x3 ",
                           "a.x3", "1..ax3", "4294967296"}) {
     EXPECT_FALSE(parse_extents(bad, &e)) << bad;
+    EXPECT_FALSE(parse_extents(bad, &e, {"ax", "xx3"})) << bad;
   }
+}
+
+// As in max_length and next, and the 0 of input x. The fear: "1xmax_length" is taken for 1, ma and _length.
+TEST(InputShapes, NamesOfTheModelMayHaveAnX) {
+  TestModel m;
+  m.symbolic_input("tokens", {"1", "max_length"});
+  m.symbolic_input("image", {"H", "W"});
+  m.symbolic_input("pixels", {"HxW"});
+  m.symbolic_input("x", {"", "next"});
+  m.node("Relu", {"tokens"}, {"y"});
+  m.output("y");
+  const std::vector<std::string> bounds = {"max_length=1..8", "H=1..4", "W=1..4", "HxW=1..16", "x_0=1..2", "next=1..3"};
+  EXPECT_EQ(first_line(
+                m, where(bounds, {{"tokens", "1xmax_length"}, {"image", "HxW"}, {"pixels", "HxW"}, {"x", "x_0xnext"}})),
+            "f32[1,max_length] f32[H,W] f32[HxW] f32[x_0,next] ");
+  EXPECT_EQ(first_line(m, where({"max_length=1..8"}, {{"image", "1x1"}, {"pixels", "8"}, {"x", "max_lengthx2..3"}})),
+            "f32[1,max_length] f32[1,1] f32[8] f32[max_length,next] ");
+  EXPECT_CONTAINS(first_line(m, shapes({{"tokens", "1xmaxlength"}})),
+                  "contradicts the model, which says 1xmax_length; a new name of a size has no x");
 }
 
 TEST(InputShapes, UnboundDimensionsAreAnErrorThatSaysWhatToPass) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "compiler/import/lowering/loop.h"
 #include "compiler/import/onnx/quantize.h"
-#include "compiler/import/onnx/time_loop.h"
 
 namespace berth::onnx {
 namespace {
@@ -290,13 +290,13 @@ Passed looped(NodeContext& n, const Recurrent& r, const Direction& direction, co
   const auto turned = [&](ValueId v) { return direction.reverse ? n.op(OpId::flip_out, {v, DimList{Dim(0)}}) : v; };
   const Dim i64 = lowering::number_of(DType::kI64);
   const ValueId turns = n.op(OpId::arange_start_out, {Dim(0), r.steps, Dim(1), i64});
-  LoopResults results = loop_over(n, r.steps, {turned(direction.gates), turned(turns)}, states,
-                                  [&](const ValueList& slices, ValueList& inside) {
-                                    Step step;
-                                    step.gates = slices[0];
-                                    step.turn = slices[1];
-                                    return advance(step, inside);
-                                  });
+  lowering::LoopResults results = lowering::loop_over(n, r.steps, {turned(direction.gates), turned(turns)}, states,
+                                                      [&](const ValueList& slices, ValueList& inside) {
+                                                        Step step;
+                                                        step.gates = slices[0];
+                                                        step.turn = slices[1];
+                                                        return advance(step, inside);
+                                                      });
   return {turned(results.stacked), std::move(results.states)};
 }
 

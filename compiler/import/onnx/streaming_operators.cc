@@ -6,10 +6,10 @@
 
 #include "compiler/import/lowering/arithmetic.h"
 #include "compiler/import/lowering/convolution.h"
+#include "compiler/import/lowering/loop.h"
 #include "compiler/import/lowering/matmul.h"
 #include "compiler/import/onnx/operators.h"
 #include "compiler/import/onnx/quantize.h"
-#include "compiler/import/onnx/time_loop.h"
 
 namespace berth::onnx {
 namespace {
@@ -115,9 +115,9 @@ void import_linear_attention(NodeContext& n) {
     }
     all = n.op(OpId::stack_out, {shown, Dim(1)});
   } else {
-    LoopResults results = loop_over(n, a.steps, sliced, states, [&](const ValueList& slices, ValueList& inside) {
-      return step_of(n, a, slices, inside);
-    });
+    lowering::LoopResults results =
+        lowering::loop_over(n, a.steps, sliced, states,
+                            [&](const ValueList& slices, ValueList& inside) { return step_of(n, a, slices, inside); });
     all = n.permute(results.stacked, {1, 0, 2});
     states = results.states;
   }

@@ -1,7 +1,9 @@
-// Convolutions before decomposition, and those of three dimensions.
+// Convolutions before decomposition, those of three dimensions, and those of an open number of groups.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/import/lowering/convolution.h"
+#include "compiler/import/lowering/loop.h"
 #include "compiler/import/pt2/operators.h"
 #include "compiler/import/pt2/spatial.h"
 
@@ -13,6 +15,7 @@ using lowering::Window;
 
 struct Inputs {
   Convolution conv;
+  Dim groups;  // where they are open, conv.groups is 1
   bool batched = true;
   size_t rank = 0;
 };
@@ -23,8 +26,9 @@ Inputs read_inputs(NodeContext& n) {
   in.conv.x = n.tensor("input");
   in.conv.weight = n.tensor("weight");
   in.conv.bias = n.optional_tensor("bias");
-  in.conv.groups = n.integer("groups", 1);
-  if (in.conv.groups < 1) n.invalid("'groups' must be at least 1");
+  in.groups = n.dim("groups", Dim(1));
+  in.conv.groups = in.groups.is_constant() ? in.groups.value : 1;
+  if (n.symbols().lower(in.groups) < 1) n.invalid("'groups' must be at least 1");
   in.rank = std::max(n.rank(in.conv.weight) - 2, 0);
   if (n.ok() && n.rank(in.conv.x) == n.rank(in.conv.weight) - 1) {
     in.batched = false;
@@ -34,14 +38,6 @@ Inputs read_inputs(NodeContext& n) {
     n.invalid("input " + n.type_text(in.conv.x) + " and weight " + n.type_text(in.conv.weight) + " do not fit");
   }
   return in;
-}
-
-void finish(NodeContext& n, const Inputs& in, ValueId y) {
-  if (!in.batched && n.ok()) {
-    const std::vector<Dim> shape = n.shape(y);
-    y = n.view(y, std::vector<Dim>(shape.begin() + 1, shape.end()));
-  }
-  n.output(y);
 }
 
 // padding="same": as much as keeps the size, the odd one at the end.
@@ -120,31 +116,78 @@ ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int6
   return y;
 }
 
-void transposed(NodeContext& n, const Inputs& in) {
+ValueId transposed(NodeContext& n, const Inputs& in) {
   const std::vector<int64_t> stride = spatial(n, "stride", in.rank, {1}, 1);
   const std::vector<int64_t> padding = spatial(n, "padding", in.rank, {0}, 0);
   const std::vector<int64_t> dilation = spatial(n, "dilation", in.rank, {1}, 1);
   const std::vector<int64_t> extra = spatial(n, "output_padding", in.rank, {0}, 0);
   if (n.ok() && in.rank > 3) n.unsupported("more than three spatial dimensions are not supported");
-  if (!n.ok()) return;
-  if (in.rank == 3) return finish(n, in, deep_transposed(n, in, stride, padding, dilation, extra));
-  finish(n, in,
-         n.op(OpId::convolution_out, {in.conv.x, in.conv.weight, in.conv.bias, ir::dims(stride), ir::dims(padding),
-                                      ir::dims(dilation), true, ir::dims(extra), Dim(in.conv.groups)}));
+  if (!n.ok()) return {};
+  if (in.rank == 3) return deep_transposed(n, in, stride, padding, dilation, extra);
+  return n.op(OpId::convolution_out, {in.conv.x, in.conv.weight, in.conv.bias, ir::dims(stride), ir::dims(padding),
+                                      ir::dims(dilation), true, ir::dims(extra), Dim(in.conv.groups)});
 }
 
-void import_conv(NodeContext& n) {
-  const Inputs in = read_inputs(n);
-  if (!n.ok()) return;
-  if (n.truth("transposed", false)) return transposed(n, in);
+ValueId convolved(NodeContext& n, const Inputs& in, bool is_transposed) {
+  if (is_transposed) return transposed(n, in);
   const Window window = read_window(n, in);
-  if (n.ok()) finish(n, in, lowering::convolution(n, in.conv, window));
+  return n.ok() ? lowering::convolution(n, in.conv, window) : ValueId();
 }
 
-void import_conv_transpose(NodeContext& n) {
-  const Inputs in = read_inputs(n);
-  if (n.ok()) transposed(n, in);
+// The first two dimensions change places; that of size 1 needs no copy for it.
+ValueId swapped(NodeContext& n, ValueId x) {
+  std::vector<Dim> shape = n.shape(x);
+  if (!n.ok()) return {};
+  std::swap(shape[0], shape[1]);
+  if (shape[0] == Dim(1) || shape[1] == Dim(1)) return n.view(x, shape);
+  std::vector<int64_t> order(shape.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[0], order[1]);
+  return n.permute(x, order);
 }
+
+// `axis` as two: the groups, and what is in each.
+ValueId by_group(NodeContext& n, ValueId x, int axis, Dim groups) {
+  std::vector<Dim> shape = n.shape(x);
+  if (!n.ok()) return {};
+  shape[axis] = n.symbols().floor_div(shape[axis], groups);
+  shape.insert(shape.begin() + axis, groups);
+  return n.view(x, shape);
+}
+
+// As many groups as there are images, each with a weight of its own (StyleGAN2's): one after the other.
+ValueId group_by_group(NodeContext& n, const Inputs& in, bool is_transposed) {
+  ValueList sliced = {swapped(n, by_group(n, in.conv.x, 1, in.groups)), by_group(n, in.conv.weight, 0, in.groups)};
+  if (const ValueId* bias = std::get_if<ValueId>(&in.conv.bias)) sliced.push_back(by_group(n, *bias, 0, in.groups));
+  const auto one_group = [&](const ValueList& slices, ValueList&) {
+    Inputs one = in;
+    one.conv.x = slices[0];
+    one.conv.weight = slices[1];
+    if (slices.size() > 2) one.conv.bias = slices[2];
+    return convolved(n, one, is_transposed);
+  };
+  // [N, groups, channels / groups, …]
+  const ValueId y = swapped(n, lowering::loop_over(n, in.groups, sliced, {}, one_group).stacked);
+  std::vector<Dim> shape = n.shape(y);
+  if (!n.ok()) return {};
+  shape[2] = n.symbols().mul(shape[1], shape[2]);
+  shape.erase(shape.begin() + 1);
+  return n.view(y, shape);
+}
+
+void import_any(NodeContext& n, bool is_transposed) {
+  const Inputs in = read_inputs(n);
+  if (!n.ok()) return;
+  ValueId y = in.groups.is_constant() ? convolved(n, in, is_transposed) : group_by_group(n, in, is_transposed);
+  if (!in.batched && n.ok()) {
+    const std::vector<Dim> shape = n.shape(y);
+    y = n.view(y, std::vector<Dim>(shape.begin() + 1, shape.end()));
+  }
+  n.output(y);
+}
+
+void import_conv(NodeContext& n) { import_any(n, n.truth("transposed", false)); }
+void import_conv_transpose(NodeContext& n) { import_any(n, true); }
 
 constexpr OperatorRow kConvRows[] = {
     {"_convolution", import_conv},

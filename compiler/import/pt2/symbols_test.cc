@@ -37,6 +37,31 @@ TEST(SymbolsPt2, ASizeThatIsTwiceASymbolGivesTheSymbol) {
   EXPECT_EQ(numbers(run(*module, {floats({4, 3}, Floats(12, 1))})[0]), Floats({6, 6}));
 }
 
+// Two images side by side, s77 groups of one channel each; every group has two weights of its own, and two biases. The
+// fear: channels of one image or group in the place of another's.
+TEST(SymbolsPt2, AnOpenNumberOfGroupsIsConvolvedOneByOne) {
+  TestProgram p;
+  p.symbol("s77", 2, 8);
+  const std::string twice = std::string("Mul(Integer(2), ") + kS77 + ")";
+  for (const char* input : {"w", "b"}) p.input(input, {kS77, 2});
+  p.input("x", {kS77, 2, 2});
+  p.node("aten.sym_size.int", {{"self", tensor("x")}, {"dim", integer(0)}}, json::array({sym_int("n")}));
+  p.node("aten.permute.default", {{"self", tensor("x")}, {"dims", integers({1, 0, 2})}}, "images", {2, kS77, 2});
+  p.node("aten.view.default", {{"self", tensor("w")}, {"size", integers({-1, 1, 1})}}, "weight", {twice, 1, 1});
+  p.node("aten.view.default", {{"self", tensor("b")}, {"size", integers({-1})}}, "bias", {twice});
+  p.node(
+      "aten.conv1d.default",
+      {{"input", tensor("images")}, {"weight", tensor("weight")}, {"bias", tensor("bias")}, {"groups", sym_int("n")}},
+      "y", {2, twice, 2});
+  p.output("y");
+  const auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  const auto y = run(*module, {floats({2, 2}, {1, 10, 100, 1000}), floats({2, 2}, {.25, .5, .75, .125}),
+                               floats({2, 2, 2}, {1, 2, 5, 6, 3, 4, 7, 8})});
+  EXPECT_EQ(numbers(y[0]), Floats({1.25, 2.25, 10.5, 20.5, 300.75, 400.75, 3000.125, 4000.125,  //
+                                   5.25, 6.25, 50.5, 60.5, 700.75, 800.75, 7000.125, 8000.125}));
+}
+
 // PyTorch's `F.interpolate(x, scale_factor=1.5, mode="nearest-exact")`.
 TEST(SymbolsPt2, SizesThatChangeAreResampledByScales) {
   TestProgram p;

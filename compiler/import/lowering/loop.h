@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "compiler/import/onnx/node_context.h"
+#include "compiler/import/lowering/lowering.h"
 
-namespace berth::onnx {
+namespace berth::lowering {
 
 /// One step: gets the slices of what is looped over, changes `states`, and returns what is stacked.
 using StepBody = std::function<ValueId(const ValueList& slices, ValueList& states)>;
@@ -16,7 +16,6 @@ struct LoopResults {
 };
 
 /// Loops over `sliced`, tensors [length, …]; `states` must keep their types.
-LoopResults loop_over(NodeContext& n, Dim length, const ValueList& sliced, const ValueList& states,
-                      const StepBody& body);
+LoopResults loop_over(Lowering& n, Dim length, const ValueList& sliced, const ValueList& states, const StepBody& body);
 
-}  // namespace berth::onnx
+}  // namespace berth::lowering

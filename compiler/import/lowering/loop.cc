@@ -1,22 +1,29 @@
-#include "compiler/import/onnx/time_loop.h"
+#include "compiler/import/lowering/loop.h"
 
-namespace berth::onnx {
+namespace berth::lowering {
+namespace {
 
-LoopResults loop_over(NodeContext& n, Dim length, const ValueList& sliced, const ValueList& states,
-                      const StepBody& body) {
+ir::TensorType type_of(const Lowering& n, ValueId v) {
+  ir::TensorType type;
+  type.dtype = n.dtype(v);
+  type.shape = n.shape(v);
+  return type;
+}
+
+}  // namespace
+
+LoopResults loop_over(Lowering& n, Dim length, const ValueList& sliced, const ValueList& states, const StepBody& body) {
   if (!n.ok()) return {};
   std::vector<ir::Graph> regions(1);
   std::vector<ir::Type> types;
   ValueList inside;
   for (ValueId state : states) {
-    types.push_back(n.state().method.value(state).type);
+    types.emplace_back(type_of(n, state));
     inside.push_back(n.region_input(types.back()));
   }
   ValueList slices;
   for (ValueId whole : sliced) {
-    ir::TensorType slice;
-    slice.dtype = n.dtype(whole);
-    slice.shape = n.shape(whole);
+    ir::TensorType slice = type_of(n, whole);
     if (slice.shape.empty())
       return n.invalid("expected something to loop over, found " + n.type_text(whole)), LoopResults();
     slice.shape.erase(slice.shape.begin());
@@ -29,9 +36,7 @@ LoopResults loop_over(NodeContext& n, Dim length, const ValueList& sliced, const
   if (!n.ok()) return {};
   regions[0].outputs.assign(inside.begin(), inside.end());
   regions[0].outputs.emplace_back(shown);
-  ir::TensorType stack;
-  stack.dtype = n.dtype(shown);
-  stack.shape = n.shape(shown);
+  ir::TensorType stack = type_of(n, shown);
   stack.shape.insert(stack.shape.begin(), length);
   types.emplace_back(std::move(stack));
   std::vector<ValueId> results = n.control(OpId::scan, {length, states, sliced}, std::move(regions), std::move(types));
@@ -43,4 +48,4 @@ LoopResults loop_over(NodeContext& n, Dim length, const ValueList& sliced, const
   return all;
 }
 
-}  // namespace berth::onnx
+}  // namespace berth::lowering
