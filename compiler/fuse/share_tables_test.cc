@@ -148,8 +148,8 @@ Shared of_delegate(const std::string& inside, const std::string& outside) {
                        {{"table", table()}, {"weight", weight()}, {"inside", inside}, {"outside", outside}}));
 }
 
-// A device or another backend may not have berth::weight_rows, and the table stays in the file for it: then one of a
-// delegate's own is no gain.
+// A device or another backend may not have berth::weight_rows, and the table stays in the file for it: one of
+// the delegate's own would gain nothing.
 TEST(ShareTables, OutsideOfDelegatesNothingIsShared) {
   const std::string pick = "aten::embedding(%table, %t)";
   const std::string pick_inside = "aten::embedding(%table, %u)";

@@ -185,18 +185,27 @@ bool is_one_axis_of_data(NodeContext& n) {
   return !n.has_input(4) || (n.known(4) && n.known_integers(4, "steps")[0] == 1);
 }
 
-// A slice whose bounds only the data tell: what lies between them.
+// Where the elements of a dimension of `size` are that lie between inputs 1 and 2, which only the data tell. Slices between
+// the same bounds have the same places, so that what they give is known to be of one size.
+ValueId places_between(NodeContext& n, Dim size) {
+  const ValueId start = n.input(1);
+  const ValueId end = n.input(2);
+  const ValueId known = n.scope().find_between(start, end, size);
+  if (known.valid() || !n.ok()) return known;
+  const ValueId all = n.op(OpId::arange_start_out, {Dim(0), size, Dim(1), lowering::number_of(DType::kI64)});
+  const ValueId inside = n.op(OpId::logical_and_out, {n.op(OpId::ge_Tensor_out, {all, bound_of_data(n, 1, size)}),
+                                                      n.op(OpId::lt_Tensor_out, {all, bound_of_data(n, 2, size)})});
+  const ValueId places = n.op(OpId::select_copy_int_out, {n.op(OpId::nonzero_out, {inside}), Dim(1), Dim(0)});
+  n.scope().between.push_back({start, end, size, places});
+  return places;
+}
+
 void slice_by_data(NodeContext& n) {
   const ValueId x = n.input(0);
   const std::vector<int64_t> named = n.has_input(3) ? n.known_integers(3, "axes") : std::vector<int64_t>{0};
   const std::vector<int> axes = n.axes(named, n.rank(x));
   if (!n.ok()) return;
-  const Dim size = n.dim(x, axes[0]);
-  const ValueId places = n.op(OpId::arange_start_out, {Dim(0), size, Dim(1), lowering::number_of(DType::kI64)});
-  const ValueId inside = n.op(OpId::logical_and_out, {n.op(OpId::ge_Tensor_out, {places, bound_of_data(n, 1, size)}),
-                                                      n.op(OpId::lt_Tensor_out, {places, bound_of_data(n, 2, size)})});
-  const ValueId rows = n.op(OpId::select_copy_int_out, {n.op(OpId::nonzero_out, {inside}), Dim(1), Dim(0)});
-  n.output(0, n.op(OpId::index_select_out, {x, Dim(axes[0]), rows}));
+  n.output(0, n.op(OpId::index_select_out, {x, Dim(axes[0]), places_between(n, n.dim(x, axes[0]))}));
 }
 
 void import_slice(NodeContext& n) {

@@ -51,6 +51,7 @@ class NodeContext : public lowering::Lowering {
 
   const Node& node() const { return node_; }
   ImportState& state() { return state_; }
+  Scope& scope() { return scope_; }
   /// The model's version of ai.onnx, on which the meaning of attributes and inputs depends.
   int64_t opset() const { return opset_; }
 

@@ -27,12 +27,21 @@ struct Operand {
   bool is_tensor() const { return sequence == nullptr && !is_nothing; }
 };
 
+/// What lies between two bounds that only the data tell: places along a dimension of `size`.
+struct PlacesBetween {
+  ir::ValueId start, end;
+  ir::Dim size;
+  ir::ValueId places;
+};
+
 struct Scope {
   std::unordered_map<std::string_view, Operand> operands;
   /// How often each name is read by nodes and graph outputs.
   std::unordered_map<std::string_view, int> uses;
   /// Inputs of a function that its call leaves out; in the body they read as left out.
   std::unordered_set<std::string_view> absent;
+  /// Of slices so far: two between the same bounds are of one size.
+  std::vector<PlacesBetween> between;
 
   /// The enclosing graph; null for the main graph and for functions.
   Scope* around = nullptr;
@@ -49,6 +58,15 @@ struct Scope {
   Operand* own(std::string_view name) {
     Operand copy = *find(name);
     return &operands.try_emplace(name, std::move(copy)).first->second;
+  }
+  /// The places between two bounds that a slice of this graph or an enclosing one has found; not valid where none has.
+  ir::ValueId find_between(ir::ValueId start, ir::ValueId end, ir::Dim size) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->around) {
+      for (const PlacesBetween& one : scope->between) {
+        if (one.start == start && one.end == end && one.size == size) return one.places;
+      }
+    }
+    return {};
   }
   bool is_absent(std::string_view name) const {
     for (const Scope* scope = this; scope != nullptr; scope = scope->around) {

@@ -45,6 +45,26 @@ TEST(OnnxValues, BoundsOfASliceMayBeData) {
   EXPECT_EQ(slice(4, 2), Floats{});
 }
 
+// As those of the words and of the weights of an EmbeddingBag. The fear: each has a size of its own, and their product is
+// refused; or other bounds are taken for the same.
+TEST(OnnxValues, SlicesBetweenTheSameBoundsOfDataAreOfOneSize) {
+  const auto product = [](const char* end) {
+    TestModel m;
+    m.input("x", {5});
+    m.input("w", {5});
+    for (const char* bound : {"s", "e", "f"}) m.input(bound, {1}, ElementType::kInt64);
+    m.node("Slice", {"x", "s", "e"}, {"a"});
+    m.node("Slice", {"w", "s", end}, {"b"});
+    m.node("Mul", {"a", "b"}, {"y"});
+    m.output("y");
+    return m;
+  };
+  const auto bound = [](int64_t at) { return array<int64_t>(DType::kI64, {1}, {at}); };
+  const eval::Item x = floats({5}, {1, 2, 3, 4, 5});
+  EXPECT_EQ(numbers<float>(run(product("e"), {x, x, bound(1), bound(-1), bound(3)})), (Floats{4, 9, 16}));
+  EXPECT_FALSE(product("f").import().ok());
+}
+
 // Two bounds without axes are of two axes. The fear: they are taken for one of the first.
 TEST(OnnxValues, SeveralBoundsOfDataAreRefused) {
   TestModel m;
