@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "compiler/fuse/fuse_activations.h"
 #include "compiler/fuse/integer_sums.h"
@@ -45,10 +46,31 @@ constexpr int64_t kLeastOfABatch = 8;
 
 bool is_small(Dim size) { return size.is_constant() && size.value < kLeastOfABatch; }
 
+// What the graphs of each method give, before anything is rewritten.
+using Given = std::map<const ir::Method*, std::set<ValueId>>;
+
+Given given_by(const ir::Module& module) {
+  Given given;
+  for (const ir::Method& method : module.methods) {
+    std::set<ValueId>& values = given[&method];
+    ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
+      for (const Argument& output : graph.outputs) {
+        ir::for_each_value(output, [&](const ValueId& value) { values.insert(value); });
+      }
+    });
+  }
+  return given;
+}
+
 class QuantizedProducts {
  public:
+  explicit QuantizedProducts(const Given& given) : given_(&given) {}
+
   Expected<passes::Action> visit(Context& context, ir::Builder& build, NodeId id) {
     const Node& node = context.node(id);
+    if (is_given(context, node)) {
+      if (auto product = product_of_numbers(context, node.results[0])) return give(context, build, id, *product);
+    }
     switch (node.op->id) {
       case OpId::convolution_out: return convolution(context, build, id);
       case OpId::mm_out: return matrix_product(context, build, id, 0);
@@ -70,6 +92,41 @@ class QuantizedProducts {
     return passes::Action::keep();
   }
 
+  // Whether a graph gives the node's result, and nothing else reads it.
+  bool is_given(const Context& context, const Node& node) const {
+    return node.results.size() == 1 && context.uses(node.results[0]) == 1 &&
+           given_->at(&context.method()).count(node.results[0]) > 0;
+  }
+
+  // The matrix product whose 8-bit result `value` is the numbers of, so that both would stand side by side: with those numbers
+  // as its result. Elsewhere what reads them reads the bytes.
+  static std::optional<QuantizedProduct> product_of_numbers(const Context& context, ValueId value) {
+    const auto pair = dequantized(context, value);
+    if (!pair || !pair->scale.number() || !pair->zero_point.number() || !alone(context, value, pair->integers)) {
+      return std::nullopt;
+    }
+    const ValueId base = through_views(context, pair->integers);
+    const Node* node = context.maker(base);
+    if (node == nullptr || !is_quantized_product(*node) || context.uses(base) != 1) return std::nullopt;
+    QuantizedProduct product(*node);
+    // Convolutions to few channels have kernels that give bytes alone.
+    if (product.is_convolution() || context.type(value_argument(*node, place::weight)).rank() != 2) return std::nullopt;
+    const bool plain = product[place::activation] == Argument(std::string("none")) &&
+                       product[place::middle_scale] == Argument(0.0) && ir::is_none(product[place::residual]);
+    // Divided and multiplied by one number it would be rounded elsewhere.
+    const bool whole = product[place::out_scale] == Argument(1.0);
+    const Dim zero(static_cast<int64_t>(*pair->zero_point.number()));
+    if (!plain || !whole || !is_byte(context, base) || product[place::out_zero_point] != Argument(zero) ||
+        *pair->scale.number() == 0) {
+      return std::nullopt;
+    }
+    product[place::middle_scale] = *pair->scale.number();
+    product[place::middle_zero_point] = zero;
+    product[place::out_zero_point] = Dim(0);
+    product[place::dtype] = Dim(static_cast<int64_t>(DType::kF32));
+    return product;
+  }
+
   // `product` in the place of node `id`. What does not fit after all stays as it is.
   Expected<passes::Action> replace(Context& context, ir::Builder& build, NodeId id, const QuantizedProduct& product,
                                    ValueId* made = nullptr) {
@@ -83,6 +140,17 @@ class QuantizedProducts {
     BERTH_ASSIGN_OR_RETURN(const ValueId seen, with_shape(context, build, *result, shape, node.source));
     if (made != nullptr) *made = seen;
     return seen == *result ? passes::Action::replace(seen) : context.replace(id, seen);
+  }
+
+  // What is given is not a view: the caller's memory is what the product writes.
+  Expected<passes::Action> give(Context& context, ir::Builder& build, NodeId id, QuantizedProduct& product) {
+    std::vector<Dim> shape = context.type(context.node(id).results[0]).shape;
+    const ValueId weight = std::get<ValueId>(product[place::weight]);
+    if (shape.empty() || shape.back() != context.type(weight).shape.back()) return passes::Action::keep();
+    const ValueId input = std::get<ValueId>(product[place::input]);
+    shape.back() = context.type(input).shape.back();
+    BERTH_ASSIGN_OR_RETURN(product[place::input], with_shape(context, build, input, shape, ""));
+    return replace(context, build, id, product);
   }
 
   Expected<passes::Action> convolution(Context& context, ir::Builder& build, NodeId id) {
@@ -475,13 +543,15 @@ class QuantizedProducts {
   }
 
   std::map<ValueId, Unrounded> unrounded_;  // by the 8-bit result
+  const Given* given_;
 };
 
 }  // namespace
 
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
-  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
-    auto products = std::make_shared<QuantizedProducts>();
+  const Given given = given_by(module);
+  return rewrite_regions(module, targets_of_bytes(targets), options, [&given] {
+    auto products = std::make_shared<QuantizedProducts>(given);
     return Visit(
         [products](Context& context, ir::Builder& build, NodeId id) { return products->visit(context, build, id); });
   });

@@ -135,6 +135,26 @@ TEST(FuseQuantized, FoldsTheResultsScaleAndLimits) {
       << f.text;
 }
 
+// What only the caller reads is numbers at once, so that bytes and numbers do not stand side by side.
+TEST(FuseQuantized, GivesTheNumbersOfBytesThatNothingReads) {
+  const std::string bytes = dequantize("%x", "[10,3]", "d") + kMatrix +
+                            "%p: f32[10,4] = aten::addmm(%b, %d, %m, 1, 1)\n" + quantize("%p", "[10,4]", "q");
+  const std::string views = bytes + "%v: u8[2,5,4] = aten::view_copy(%q, [2, 5, 4])\n";
+  const auto product_of = [](const Fused& f) { return node_of(f, "quantized_linear"); };
+  const Fused f = fused_quantized("%x: u8[10,3]", bytes + dequantize("%q", "[10,4]", "y", "%ys"), kStep);
+  EXPECT_EQ(operators(f), "berth::quantized_linear") << f.text;
+  EXPECT_NE(product_of(f).find("3.5, 100, 1.0, 0, 1.0, 0, 0, 255, \"divide\", f32, \"\")"), std::string::npos)
+      << f.text;
+  // Of another scale than they were rounded to, and of other sizes: there is no view of what is given.
+  const Fused other = fused_quantized("%x: u8[10,3]", views + dequantize("%v", "[2,5,4]", "y", "%zs"), kStep);
+  EXPECT_EQ(operators(other), "berth::quantized_linear") << other.text;
+  EXPECT_NE(other.text.find("f32[2,5,4] = berth::quantized_linear"), std::string::npos) << other.text;
+  // Something reads the numbers.
+  const Fused read = fused_quantized(
+      "%x: u8[10,3]", bytes + dequantize("%q", "[10,4]", "e", "%ys") + "%y: f32[10,4] = aten::tanh(%e)\n", kStep);
+  EXPECT_NE(read.text.find("u8[10,4] = berth::quantized_linear"), std::string::npos) << read.text;
+}
+
 TEST(FuseQuantized, KeepsAnActivationThatIsNoLimit) {
   const Fused f = fused_quantized("%x: u8[1,3,5,5]",
                                   dequantize("%x", kImageShape, "d") + kWeight + conv("%d", "c") +

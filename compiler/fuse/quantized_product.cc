@@ -112,6 +112,7 @@ size_t QuantizedProduct::index(size_t place) const {
 
 bool QuantizedProduct::is_open() const {
   return (*this)[place::activation] == Argument(std::string("none")) && ir::is_none((*this)[place::residual]) &&
+         (*this)[place::middle_scale] == Argument(0.0) &&
          (*this)[place::dtype] == Argument(Dim(static_cast<int64_t>(DType::kF32)));
 }
 

@@ -28,7 +28,7 @@ class QuantizedProduct {
   bool is_convolution() const { return op_ == ir::OpId::quantized_conv_out; }
   const char* name() const { return is_convolution() ? "berth::quantized_conv" : "berth::quantized_linear"; }
   const std::vector<ir::Argument>& arguments() const { return args_; }
-  /// Whether the result is f32 and neither a residual nor an activation follows the product.
+  /// Whether the result is f32 and nothing follows the product, neither rounding nor a residual nor an activation.
   bool is_open() const;
 
  private:

@@ -92,6 +92,22 @@ ByteRounding rounding_of(double scale, bool divides, int64_t zero_point, int64_t
   return rounding;
 }
 
+// A result of f32 that stands for bytes: the sums are rounded to those, and multiplied by the scale of the middle.
+template <typename Args>
+Error read_numbers_of_bytes(KernelContext& context, const Args& args, bool divides, QuantizedProduct* p) {
+  const auto is_byte_number = [](int64_t x) { return x >= INT8_MIN && x <= UINT8_MAX; };
+  if (args.out_min > args.out_max || !is_byte_number(args.out_min) || !is_byte_number(args.out_max) ||
+      !is_byte_number(args.middle_zero_point)) {
+    return context.fail(Error::kInvalidArgument, "out_min, out_max and the zero point are not a range of 8 bits");
+  }
+  if (divides && args.out_scale != 1) {
+    return context.fail(Error::kInvalidArgument, "what is divided by a scale does not become numbers of another one");
+  }
+  p->middle = rounding_of(args.out_scale, false, args.middle_zero_point, args.out_min, args.out_max);
+  p->middle.scale = static_cast<float>(args.middle_scale);
+  return Error::kOk;
+}
+
 template <typename Args>
 Error read_rounding(KernelContext& context, const Args& args, QuantizedProduct* p) {
   const bool divides = is_text(args.rounding, "divide");
@@ -103,10 +119,7 @@ Error read_rounding(KernelContext& context, const Args& args, QuantizedProduct* 
     return context.fail(Error::kInvalidArgument, "out must be of the dtype that is named");
   }
   p->has_middle = args.middle_scale != 0;
-  if (out == DType::kF32) {
-    if (!p->has_middle) return Error::kOk;
-    return context.fail(Error::kInvalidArgument, "a result of f32 is not rounded in the middle");
-  }
+  if (out == DType::kF32) return p->has_middle ? read_numbers_of_bytes(context, args, divides, p) : Error::kOk;
   if (!within(args.out_zero_point, out) || (p->has_middle && !within(args.middle_zero_point, out))) {
     return context.fail(Error::kInvalidArgument, "a zero point is not a number of the result's dtype");
   }

@@ -5,7 +5,7 @@
 //   s = s + bias                                                    a bias of i32; wraps around
 //   t = float(s) * m       m = scale[column], or input_scale[row] * scale[column], rounded to f32
 //   t = t + bias                                                    a bias of f32; the product is rounded before
-//   t = dequantised(quantised(t))                                   with the numbers of `middle`, if there are any
+//   t = dequantised(quantised(t))       with the numbers of `middle`; where out is f32 with out_min, out_max, out_scale
 //   t = t + residual       of f32, or float(residual - its zero point) * its scale
 //   t = activation(t)
 //   out = t                of f32

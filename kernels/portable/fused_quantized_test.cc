@@ -40,7 +40,11 @@ double finished(const QuantizedCase& c, int64_t s, int64_t row, int64_t column, 
   if (c.bias && c.bias->tensor().dtype() == DType::kF32) t = rounded(static_cast<double>(t) + at(c.bias, column, 0));
   const DType dtype = c.out.tensor().dtype();
   const double lowest = dtype == DType::kI8 ? -128 : 0;
-  if (c.middle_scale != 0) {
+  if (c.middle_scale != 0 && dtype == DType::kF32) {
+    const double zero = static_cast<double>(c.middle_zero);
+    const double q = quantised(c, t, c.out_scale, zero, static_cast<double>(c.out_min), static_cast<double>(c.out_max));
+    t = rounded((q - zero) * rounded(c.middle_scale));
+  } else if (c.middle_scale != 0) {
     const double q = quantised(c, t, c.middle_scale, static_cast<double>(c.middle_zero), lowest, lowest + 255);
     t = rounded((q - static_cast<double>(c.middle_zero)) * rounded(c.middle_scale));
   }
@@ -268,7 +272,19 @@ TEST(QuantizedProduct, RefusesWhatDoesNotFit) {
   refused([](QuantizedCase& c) { c.rounding = "up"; });
   refused([](QuantizedCase& c) { c.activation = "swash"; });
   refused([](QuantizedCase& c) { c.middle_scale = 1, c.middle_zero = 200; });
-  refused([](QuantizedCase& c) { c.middle_scale = 1, c.out = f32({1, 2}); });
+  const auto numbers_refused = [&](auto change) {
+    refused([&](QuantizedCase& c) {
+      c.out = f32({1, 2});
+      c.middle_scale = 3, c.out_scale = 1, c.out_min = -128, c.out_max = 127;
+      EXPECT_EQ(error_of(c), Error::kOk);
+      change(c);
+    });
+  };
+  numbers_refused([](QuantizedCase& c) { c.out_scale = 2; });
+  numbers_refused([](QuantizedCase& c) { c.out_min = 1, c.out_max = 0; });
+  numbers_refused([](QuantizedCase& c) { c.out_max = 256; });
+  numbers_refused([](QuantizedCase& c) { c.out_min = -129; });
+  numbers_refused([](QuantizedCase& c) { c.middle_zero = 256; });
   const QuantizedCase c = small_case();
   EXPECT_EQ(run_with(quantized_linear_out, c.args(c.out, c.weight, "berth int8 [2,2]"), 1).error, Error::kNotSupported);
 }

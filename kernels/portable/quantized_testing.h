@@ -178,7 +178,7 @@ class QuantizedCases {
     if (truth()) c.activation = activations[truth() ? whole(0, 1) : whole(2, 5)];
     c.alpha = c.activation == "clamp" ? -3 : 0.125;
     c.beta = 30.5;
-    if (dtype == DType::kF32) return;
+    if (dtype == DType::kF32) return seldom() ? numbers_of_bytes(c, many, hostile) : void();
     if (seldom()) {
       c.middle_scale = number(many / 64, hostile);
       c.middle_zero = number_of(dtype);
@@ -192,6 +192,17 @@ class QuantizedCases {
       c.out_max = std::max(c.out_min, number_of(dtype));
     }
     if (truth()) c.rounding = "inverse";
+  }
+
+  // Floats that stand for bytes.
+  void numbers_of_bytes(QuantizedCase& c, double many, bool hostile) {
+    const DType bytes = truth() ? DType::kU8 : DType::kI8;
+    c.middle_scale = number(many / 64, hostile);
+    c.middle_zero = number_of(bytes);
+    c.out_min = truth() ? lowest(bytes) : number_of(bytes);
+    c.out_max = truth() ? lowest(bytes) + 255 : std::max(c.out_min, number_of(bytes));
+    if (truth()) c.rounding = "inverse";
+    if (c.rounding == "inverse" && truth()) c.out_scale = number(many / 64, hostile);
   }
 
   std::mt19937 random_;
