@@ -40,6 +40,16 @@ ValueId limited_sum(const Context& context, ValueId value) {
   return sum.number == 3 ? sum.value : ValueId{};
 }
 
+// min(max(x / 6 + 1 / 2, 0), 1), as ONNX's HardSigmoid is in HardSwish: x; invalid when it is not.
+ValueId limited_line(const Context& context, ValueId value) {
+  const Limits limits = limits_of(context, value);
+  if (limits.low != 0 || limits.high != 1 || context.uses(limits.value) != 1) return {};
+  const Sum sum = sum_of(context, limits.value);
+  if (!sum.value.valid() || sum.number != 0.5 || context.uses(sum.value) != 1) return {};
+  const Factors factors = factors_of(context, sum.value);
+  return factors.values.size() == 1 && near(factors.number, 1.0 / 6) ? factors.values[0] : ValueId{};
+}
+
 bool is_cube(const Context& context, const Factors& factors, ValueId x) {
   if (!near(factors.number, 0.044715)) return false;
   if (factors.values == ir::ValueList{x, x, x}) return true;
@@ -85,6 +95,7 @@ std::optional<Op> gelu_gate(const Context& context, ValueId gate, ValueId x) {
 std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double number) {
   if (context.uses(gate) != 1) return std::nullopt;
   if (near(number, 1)) {
+    if (limited_line(context, gate) == x) return Op::kHardSwish;
     const Node* node = context.maker(gate);
     const auto activation = node == nullptr ? std::nullopt : activation_of(context, *node);
     if (!activation || activation->input != x) return std::nullopt;

@@ -59,6 +59,24 @@ TEST(FuseActivations, FormulasOfActivationsAreRecognised) {
                           26));
 }
 
+// ONNX's HardSwish, where it is written as x * HardSigmoid(x).
+std::string line_gate(const std::string& slope, const std::string& offset, const std::string& most) {
+  return filled(R"(
+    %m: f32[3,40] = aten::mul.Scalar(%x, $slope)
+    %a: f32[3,40] = aten::add.Scalar(%m, $offset, 1)
+    %h: f32[3,40] = aten::hardtanh(%a, 0.0, $most)
+    %y: f32[3,40] = aten::mul.Tensor(%x, %h)
+  )",
+                {{"slope", slope}, {"offset", offset}, {"most", most}});
+}
+
+TEST(FuseActivations, AGateThatIsALineIsHardSwishWhereItIsThatOne) {
+  EXPECT_TRUE(is_one_step(formula(line_gate("0.1666666716337204", "0.5", "1.0")), 24));
+  EXPECT_FALSE(is_one_step(formula(line_gate("0.2", "0.5", "1.0")), 24));
+  EXPECT_FALSE(is_one_step(formula(line_gate("0.1666666716337204", "0.25", "1.0")), 24));
+  EXPECT_FALSE(is_one_step(formula(line_gate("0.1666666716337204", "0.5", "2.0")), 24));
+}
+
 TEST(FuseActivations, FormulasThatAreAlmostActivationsStay) {
   const std::string text = formula(R"(
     %a: f32[3,40] = aten::add.Scalar(%x, 3, 1)
