@@ -4,6 +4,7 @@
 
 #include "compiler/fuse/channels_last.h"
 #include "compiler/fuse/conv1d_to_2d.h"
+#include "compiler/fuse/cut_images.h"
 #include "compiler/fuse/cut_rows.h"
 #include "compiler/fuse/expand_batch_norms.h"
 #include "compiler/fuse/expand_transposed.h"
@@ -129,6 +130,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("take_rows", take_rows),
       {"dce", passes::dce},
       pass("cut_rows", cut_rows),
+      // Before weights are packed, whose windows tell what rows see; a packed weight is one of all strips.
+      pass("cut_images", cut_images),
       {"dce", passes::dce},
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
