@@ -6,6 +6,7 @@
 
 #include "backends/nested/check_nested.h"
 #include "base/math.h"
+#include "format/narrowing.h"
 #include "format/nested.h"
 #include "runtime/device_explanation.h"
 #include "runtime/log.h"
@@ -135,6 +136,7 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
   find_changed_inputs();
+  narrows = backend.host_kernels() && device.is_cpu() && format::narrows_in_place(program->view());
   BERTH_RETURN_IF_ERROR(check_tensors(load.args, report));
   if (backend.records()) reserve_recordings(load.args);
   return Error::kOk;
@@ -209,6 +211,7 @@ bool NestedDelegate::lies_over_input(Span<EValue* const> args, size_t output) co
   if (begin == 0 || bytes == 0) return false;
   for (size_t i = 0; i < inputs; ++i) {
     const Tensor& read = args[i]->tensor();
+    if (narrows && read.raw() == written.raw()) continue;
     const uintptr_t at = reinterpret_cast<uintptr_t>(read.raw());
     if (at != 0 && at < begin + bytes && begin < at + capacity_bytes(read)) return true;
   }

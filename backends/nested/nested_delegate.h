@@ -89,6 +89,7 @@ struct NestedDelegate {
   uint64_t read_bytes = 0;
   std::vector<OutputScratch> output_scratch;  // of each output
   std::vector<size_t> changed_input;          // of each output: the input that it is, or kNoInput
+  bool narrows = false;                       // the output may lie at the front of the input (format/narrowing.h)
   std::vector<EValue*> planned_args;          // DelegateLoad::args, where runs are recorded
   Recordings recordings;
   std::vector<uint64_t> arguments;  // the key of this call (recordings.h)
@@ -107,7 +108,7 @@ struct NestedDelegate {
   // Sets `arenas` to those of the inner method; outputs used as scratch have no address yet, and the scratch is set later.
   Error find_arenas(std::vector<Span<uint8_t>>* arenas);
   void find_changed_inputs();
-  // Whether output `output` of the call, which is an argument's index, shares bytes with an input.
+  // Whether output `output` of the call, which is an argument's index, shares bytes with an input that it must not.
   bool lies_over_input(Span<EValue* const> args, size_t output) const;
   Error give_output(size_t index, void* data, size_t bytes);
   Error give_scratch(KernelContext& context, Span<EValue* const> args);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/ir/arguments.h"
+
 namespace berth::memory {
 namespace {
 
@@ -21,6 +23,26 @@ ReuseReason compare(const TensorType& input, const TensorType& result) {
   if (element_size(input.dtype) != element_size(result.dtype)) return ReuseReason::kElementDiffers;
   if (input.shape != result.shape) return ReuseReason::kSizeDiffers;
   return same_order(input, result) ? ReuseReason::kReuse : ReuseReason::kOrderDiffers;
+}
+
+/// The input that node `call` of a delegate may narrow in place: it does nothing else, as format/narrowing.h says of the
+/// program that will be made of it. Invalid where it does. Backends of devices have other kernels.
+ValueId narrowed_input(const ir::Module& module, const Method& method, const Node& call) {
+  if (!module.delegates.contains(call.delegate) || call.regions.size() != 1 || call.results.size() != 1) return {};
+  const ir::Delegate& delegate = module.delegates[call.delegate];
+  const ir::Graph& region = call.regions[0];
+  if (delegate.payload.has_value() || delegate.backend != "berth.cpu") return {};
+  if (region.inputs.size() != 1 || region.nodes.size() != 1) return {};
+  const Node& node = method.node(region.nodes[0]);
+  if (!node.is(ir::OpId::fused_elementwise_out) || region.outputs != std::vector<ir::Argument>{node.results[0]}) {
+    return {};
+  }
+  if (std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]) != region.inputs) return {};
+  const TensorType& from = method.tensor(region.inputs[0]);
+  const TensorType& to = method.tensor(node.results[0]);
+  const bool narrows = from.is_static() && from.shape == to.shape && same_order(from, to) &&
+                       element_size(to.dtype) < element_size(from.dtype);
+  return narrows ? std::get<ir::ValueList>(call.args[arg::delegate::inputs])[0] : ValueId();
 }
 
 /// Of views with symbols the upper ends may differ though the sizes never do: how many bytes each view reads is unknown
@@ -63,6 +85,8 @@ class AliasFinder {
     const Node& node = method_.node(id);
     if (node.results.empty() || is_view(live_.aliases.reasons[id]) || node.is(ir::OpId::state_read)) return;
     if (node.op->joins_or_cuts()) return;
+    const ValueId narrowed = node.is(ir::OpId::delegate) ? narrowed_input(module_, method_, node) : ValueId();
+    if (narrowed.valid()) return offer_front(id, narrowed);
     if (!options_.in_place_set.may_allow_any(*node.op)) return remark(id, -1, ReuseReason::kNever);
     if (!options_.allows_in_place() || !options_.in_place_set.allows_any(*node.op))
       return remark(id, -1, ReuseReason::kOff);
@@ -98,6 +122,26 @@ class AliasFinder {
     buffers.from = result.index;
     buffers.to = buffer.index;
     found_.all.push_back({id, node.results[0], base, buffers});
+  }
+
+  // The only result of a call in the first bytes of its only input.
+  void offer_front(NodeId id, ValueId input) {
+    const ValueHome& from = live_.aliases.homes[input];
+    const ValueHome& to = live_.aliases.homes[method_.node(id).results[0]];
+    if (!options_.allows_in_place()) return remark(id, 0, ReuseReason::kOff, {}, input);
+    if (from.home != Home::kBuffer) {
+      const bool constant = from.home == Home::kConstant;
+      return remark(id, 0, constant ? ReuseReason::kConstant : ReuseReason::kCallersMemory, {}, input);
+    }
+    if (to.home != Home::kBuffer || is_state_[to.buffer]) return remark(id, 0, ReuseReason::kNotInArena, {}, input);
+    const bool made_before = live_.buffers.all[to.buffer].lower < live_.steps.nodes[id];
+    const ReuseReason reason = made_before ? ReuseReason::kMadeBefore : dead(id, input);
+    if (reason != ReuseReason::kReuse) return remark(id, 0, reason, {}, input);
+    remark(id, 0, ReuseReason::kReuse, found_.all.next_id(), input);
+    packing::Candidate buffers;
+    buffers.from = to.buffer.index;
+    buffers.to = from.buffer.index;
+    found_.all.push_back({id, method_.node(id).results[0], input, buffers});
   }
 
   int32_t space_of(ValueId value) const { return live_.buffers.all[live_.aliases.homes[value].buffer].space; }

@@ -246,6 +246,37 @@ TEST(InPlace, AliasesWithOtherUpperBoundsAreNotOverwritten) {
   EXPECT_EQ(why_of("z", only), "keep: %v size-differs");
 }
 
+// A picture of floats that one delegate makes bytes of, `more` behind it, and a second that reads them.
+std::string entry(const std::string& backend, const std::string& more = "", const std::string& results = "%r") {
+  return filled(R"(
+    delegate @d0 "$backend"
+    delegate @d1 "berth.cpu"
+    method forward(%x: f32[1,3,32,32]) {
+      %q: i8[1,3,32,32] = berth::delegate([%x]) @d0 { (%a: f32[1,3,32,32])
+        %b: i8[1,3,32,32] = berth::elementwise([%a], [3, 0, 1, 0, 30, 4, 0, 0, 19, 5, 3, 2, 33, 6, 0, 0], [0.04, 127.0, -128.0])
+        yield %b
+      }
+      %r: i8[1,3,32,32] = berth::delegate([%q]) @d1 { (%c: i8[1,3,32,32])
+        %d: i8[1,3,32,32] = berth::elementwise([%c], [1, 0, 1, 0, 33, 2, 0, 0], [-3.0])
+        yield %d
+      }
+      $more
+      return $results
+    })",
+                {{"backend", backend}, {"more", more}, {"results", results}});
+}
+
+TEST(InPlace, ACallThatNarrowsItsInputWritesOverIt) {
+  EXPECT_EQ(why_of("q", entry("berth.cpu")), "reuse %x");
+  EXPECT_EQ(arena(program_of(entry("berth.cpu"))), 12288u) << "the picture's floats and nothing else";
+  EXPECT_EQ(why_of("q", entry("berth.sim")), "keep: never") << "other kernels";
+  EXPECT_EQ(why_of("q", entry("berth.cpu", "%z: f32[1,3,32,32] = aten::exp(%x)", "%r, %z")), "keep: %x still-read");
+  MemoryOptions off = testing::as_written();
+  off.in_place = false;
+  EXPECT_EQ(why_of("q", entry("berth.cpu"), off), "keep: %x off");
+  EXPECT_EQ(arena(program_of(entry("berth.cpu"), off)), 12288u + 3072);
+}
+
 TEST(InPlace, OnlyTheFirstResultTakesAnInput) {
   const EmittedProgram emitted = program_of(R"(
     const @g: f32[8] = splat<1>

@@ -377,6 +377,30 @@ TEST(VerifyPlan, DelegatesWriteOnlyNewValues) {
       "instructions[1]: it writes value 2 over bytes of value 0, which it reads; the operator does not allow that");
 }
 
+// Floats as bytes at their front: what the file records of Berth's own delegates, whose loader looks at the payload.
+TEST(VerifyPlan, ADelegateMayNarrowItsInputWhereTheFileSaysSo) {
+  const auto method = [](const char* backend, int64_t at, DType dtype = DType::kI8) {
+    Method m({0, 16, 32});
+    m.value(1) = tensor({4}, at, dtype);
+    m.desc.delegates = {{backend, 0, {}}};
+    m.desc.instructions.push_back(DelegateCallDesc{0, {0, 1}});
+    return m.op(2, {1}).outputs({2});
+  };
+  const auto recorded = [](Method m) { return m.relation(1, 0, fb::RelationKind::IN_PLACE); };
+  EXPECT_EQ(judge(recorded(method("berth.cpu", 0))), "sound");
+  const std::string refused =
+      "instructions[0]: it writes value 1 over bytes of value 0 (image), which it reads; the operator does not allow "
+      "that";
+  EXPECT_EQ(gist(judge(method("berth.cpu", 0).recorded())), refused) << "not recorded";
+  EXPECT_EQ(gist(judge(recorded(method("Chip", 0)))), refused) << "nobody knows what it does";
+  EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 4)))), refused) << "not at the front";
+  EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 0, DType::kF64)))), refused) << "wider";
+  Method read = recorded(method("berth.cpu", 0));
+  read.desc.instructions.pop_back();
+  EXPECT_EQ(gist(judge(read.op(2, {0, 1}))),
+            "instructions[0]: it writes value 1 over bytes of value 0 (image), which instruction 1 still reads");
+}
+
 TEST(VerifyPlan, DelegatesOfBothBranchesWriteTheSameResult) {
   // 0: unless, to 3 | 1: delegate reads 0, scratch 2, writes 3 | 2: to 4 | 3: delegate reads 1, writes 3 | 4 reads 3.
   const auto method = [](int64_t scratch, int64_t result) {

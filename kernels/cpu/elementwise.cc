@@ -1,6 +1,10 @@
 #include "kernels/cpu/elementwise.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/cpu/element_table.h"
+#include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -36,12 +40,56 @@ bool read_chain(const arguments::fused_elementwise_out& args, Chain* chain) {
   return true;
 }
 
+// Elements [begin, begin + count) of a tensor, in the order of its memory.
+class FlatPart {
+ public:
+  FlatPart(const Tensor& whole, int64_t begin, int64_t count, void* elsewhere = nullptr)
+      : size_(static_cast<int32_t>(count)) {
+    static constexpr uint8_t kOrder[1] = {0};
+    const int64_t at = begin * static_cast<int64_t>(element_size(whole.dtype()));
+    void* const data = elsewhere != nullptr ? elsewhere : static_cast<char*>(whole.raw()) + at;
+    tensor_ = Tensor(whole.dtype(), 1, &size_, kOrder, &stride_, data);
+  }
+  FlatPart(const FlatPart&) = delete;
+  FlatPart& operator=(const FlatPart&) = delete;
+  Tensor& tensor() { return tensor_; }
+
+ private:
+  int32_t size_;
+  int64_t stride_ = 1;
+  Tensor tensor_;
+};
+
+// Of an output that begins where the input does, and has narrower elements: part by part, each as much larger as the input's
+// elements are, so that its bytes are those of parts that have been read. Threads share a part.
+void run_narrowing(KernelContext& context, Chain chain, const Tensor& input, Tensor& out) {
+  constexpr int64_t kFirst = 1024, kMost = 1 << 30;
+  alignas(64) uint8_t first[kFirst * sizeof(float)];
+  const int64_t count = out.numel();
+  const auto size = static_cast<int64_t>(element_size(out.dtype()));
+  const int64_t growth = static_cast<int64_t>(element_size(input.dtype())) / size;
+  for (int64_t begin = 0, end = std::min(count, kFirst); begin < count;) {
+    FlatPart from(input, begin, end - begin);
+    FlatPart to(out, begin, end - begin, begin == 0 ? first : nullptr);
+    std::fill_n(chain.input, chain.inputs, &from.tensor());
+    run_chain(context, chain, to.tensor());
+    if (begin == 0) std::memcpy(out.raw(), first, static_cast<size_t>(end * size));
+    begin = end;
+    end = std::min({count, end * growth, end + kMost});
+  }
+}
+
 // `inputs` are the operator's: a chain may have others, or none of some of them.
-Error run(KernelContext& context, const Chain& chain, Span<const Tensor* const> inputs, Tensor& out) {
+Error run(KernelContext& context, const Chain& chain, Span<const Tensor* const> inputs, Tensor& out,
+          bool narrows = false) {
   BERTH_RETURN_IF_ERROR(portable::resize_broadcast(context, out, inputs));
   for (const Tensor* input : inputs) BERTH_RETURN_IF_ERROR(portable::check_memory(context, *input));
   BERTH_RETURN_IF_ERROR(portable::check_memory(context, out));
-  run_chain(context, chain, out);
+  if (narrows) {
+    run_narrowing(context, chain, *inputs[0], out);
+  } else {
+    run_chain(context, chain, out);
+  }
   return Error::kOk;
 }
 
@@ -86,11 +134,12 @@ Error elementwise_out(KernelContext& context, const arguments::fused_elementwise
       out.dtype() != elementwise::result_type(chain.step[chain.steps - 1].op)) {
     return portable::fused_elementwise_out(context, args);
   }
-  if (!prepared) return run(context, chain, {chain.input, chain.inputs}, out);
+  const bool narrows = portable::narrows_in_place(args);
+  if (!prepared) return run(context, chain, {chain.input, chain.inputs}, out, narrows);
   const Tensor* inputs[elementwise::kMaxInputs];
   for (size_t k = 0; k < tabled->inputs; ++k) inputs[k] = &args.inputs[k];
   for (size_t k = 0; k < chain.inputs; ++k) chain.input[k] = inputs[tabled->source[k]];
-  return run(context, chain, {inputs, tabled->inputs}, out);
+  return run(context, chain, {inputs, tabled->inputs}, out, narrows);
 }
 
 Error elementwise_prepare(PrepareContext&, const arguments::fused_elementwise_out& args, void** state) {

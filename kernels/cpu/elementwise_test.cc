@@ -293,6 +293,70 @@ TEST(Elementwise, RandomQuantisedChainsGiveThePortableBytes) {
   }
 }
 
+// Numbers of 4 and 2 bytes become bytes at the front of where they lie: around the sizes of parts, and of many of them.
+TEST(Elementwise, BytesMayBeWrittenOverWiderNumbers) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomCall random(seed.value);
+  for (const DType from : {DType::kF32, DType::kI32, DType::kBF16}) {
+    for (const int32_t size : {1, 5, 64, 1023, 1024, 1025, 4096, 4100, 16384, 150528}) {
+      for (const DType to : {DType::kU8, DType::kI8}) {
+        SCOPED_TRACE(std::to_string(size) + " elements");
+        const double zero = to == DType::kI8 ? -3 : 120;
+        const auto n = [](Op op) { return static_cast<int64_t>(op); };
+        // x / scale, rounded, + zero point, within the type.
+        const std::vector<int64_t> chain = {n(Op::kDiv),
+                                            0,
+                                            1,
+                                            0,
+                                            n(Op::kRound),
+                                            5,
+                                            0,
+                                            0,
+                                            n(Op::kAdd),
+                                            6,
+                                            2,
+                                            0,
+                                            n(Op::kClamp),
+                                            7,
+                                            3,
+                                            4,
+                                            n(to == DType::kI8 ? Op::kToI8 : Op::kToU8),
+                                            8,
+                                            0,
+                                            0};
+        const std::vector<double> constants = {0.037, zero, to == DType::kI8 ? -128.0 : 0.0,
+                                               to == DType::kI8 ? 127.0 : 255.0};
+        Array numbers = typed_input(random, from, {1, 1, 1, size}, {});
+        for (int tries = 0; numbers.tensor().numel() != size && tries < 100; ++tries) {
+          numbers = typed_input(random, from, {1, 1, 1, size}, {});
+        }
+        const std::vector<double> before = numbers.values();
+        const Span<const uint8_t> order = numbers.tensor().dim_order();
+        const auto bytes = [&] { return Array(to, numbers.sizes(), {}, {order.begin(), order.end()}); };
+        const Array expected = bytes();
+        const auto run = [&](KernelTable table, const Array& out, int threads) {
+          const KernelEntry& entry = kernel_of(table, "berth::elementwise.out");
+          ASSERT_EQ(call(entry, {Arg::list({numbers}), chain, constants}, {out}, threads).error, Error::kOk);
+        };
+        run(portable::kernels(), expected, 1);
+        for (const int threads : {1, 3}) {
+          const Array front = bytes();
+          front.tensor().set_data(numbers.tensor().raw());
+          run(portable::kernels(), front, threads);
+          EXPECT_EQ(front.values(), expected.values()) << "portable, " << threads << " threads";
+          for_each_simd_target([&](const char* target) {
+            numbers.set(before);
+            run(kernels(), front, threads);
+            EXPECT_EQ(front.values(), expected.values()) << target << ", " << threads << " threads";
+          });
+          numbers.set(before);
+        }
+      }
+    }
+  }
+}
+
 // Two tensors of bytes in one pass: every type, numbers of elements around those of registers.
 TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
   const Seed seed;

@@ -132,6 +132,11 @@ void run_plain_step(Op op, const float* a, const float* b, const float* c, int64
   for (int64_t i = 0; i < n; ++i) out[i] = apply(op, a[i], count > 1 ? b[i] : 0, count > 2 ? c[i] : 0);
 }
 
+bool narrows_in_place(const arguments::fused_elementwise_out& args) {
+  return args.inputs.size() == 1 && args.inputs[0].raw() == args.out.raw() &&
+         element_size(args.out.dtype()) < element_size(args.inputs[0].dtype()) && same_layout(args.inputs[0], args.out);
+}
+
 Error prepare_elementwise(KernelContext& context, const arguments::fused_elementwise_out& args, bool* flat) {
   const char* problem = elementwise::problem_of(args.inputs.size(), args.constants.size(), args.code.size(),
                                                 [&](size_t i) { return args.code[i]; });
@@ -162,9 +167,15 @@ Error fused_elementwise_out(KernelContext& context, const arguments::fused_eleme
   BERTH_RETURN_IF_ERROR(prepare_elementwise(context, args, &flat));
   const Code code = {args.inputs, args.code, args.constants};
   Tensor& out = args.out;
-  context.parallel_for(out.numel(), 4096, [&](int64_t begin, int64_t end) {
+  const auto range = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += kChunk) run(code, out, flat, i, end - i < kChunk ? end - i : kChunk);
-  });
+  };
+  // One chunk after the other; each is read before it is written.
+  if (narrows_in_place(args)) {
+    range(0, out.numel());
+  } else {
+    context.parallel_for(out.numel(), 4096, range);
+  }
   return Error::kOk;
 }
 
