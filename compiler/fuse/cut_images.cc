@@ -28,7 +28,7 @@ struct CutCandidate {
   ImageBlock block;
   size_t first = 0, last = 0;  // positions of its nodes in the region
   int64_t whole = 0;
-  int64_t beside = 0;  // its result, and all that is there while it runs but is no part of it
+  int64_t beside = 0;  // its result, and all that is there while it runs and is not a part of it
   int64_t strips = 1;
 };
 

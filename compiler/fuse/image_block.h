@@ -34,7 +34,7 @@ struct RowReading {
   bool padded = false;  // else no rows stand above and below those that are read
 };
 /// Padding is the same above and below: at an edge of the image it stands at the other end of the strip as well, where
-/// it spoils rows that nobody wants.
+/// it spoils rows that are not wanted.
 RowReading reading_for(const RowWindow& window, ImageRows wanted, int64_t input_rows);
 
 /// Whether a tensor is one image of known size, its channels innermost, whose rows begin at multiples of 16 bytes; that

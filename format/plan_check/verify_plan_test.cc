@@ -392,7 +392,7 @@ TEST(VerifyPlan, ADelegateMayNarrowItsInputWhereTheFileSaysSo) {
       "instructions[0]: it writes value 1 over bytes of value 0 (image), which it reads; the operator does not allow "
       "that";
   EXPECT_EQ(gist(judge(method("berth.cpu", 0).recorded())), refused) << "not recorded";
-  EXPECT_EQ(gist(judge(recorded(method("Chip", 0)))), refused) << "nobody knows what it does";
+  EXPECT_EQ(gist(judge(recorded(method("Chip", 0)))), refused) << "what it does is not known";
   EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 4)))), refused) << "not at the front";
   EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 0, DType::kF64)))), refused) << "wider";
   Method read = recorded(method("berth.cpu", 0));
