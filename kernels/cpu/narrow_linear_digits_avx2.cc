@@ -69,6 +69,9 @@ BERTH_AVX2_INLINE __m256i four(const int8_t* digits) {
   return _mm256_set1_epi32(bytes);
 }
 
+// Bytes: two pages, which processors do not cross on their own.
+constexpr int64_t kAhead = 8192;
+
 using Sums = __m256i[kDigits][kVectors];
 
 // Products of up to kShort rows of the weight, which are added in 16 bits.
@@ -78,7 +81,7 @@ BERTH_AVX2_INLINE void add_short(const uint8_t* weight, int64_t row_bytes, const
   BERTH_UNROLL
   for (int d = 0; d < kDigits; ++d) part[d][0] = part[d][1] = _mm256_setzero_si256();
   for (int64_t k = 0; k < rows; k += kGroup, weight += row_bytes, x += kDigits * kGroup) {
-    _mm_prefetch(reinterpret_cast<const char*>(weight) + kDigitsAhead, _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(weight) + kAhead, _MM_HINT_T0);
     __m256i lower[kVectors];
     __m256i upper[kVectors];
     BERTH_UNROLL

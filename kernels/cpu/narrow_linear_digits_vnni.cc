@@ -65,7 +65,7 @@ BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t
   __m512i upper[kVectors];
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
-    _mm_prefetch(reinterpret_cast<const char*>(weight) + kDigitsAhead + v * 64, _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(weight) + digits_ahead(kBits) + v * 64, _MM_HINT_T0);
     bytes[v] = _mm512_loadu_si512(weight + v * 64);
     if constexpr (kBits == 4) {
       upper[v] = _mm512_and_si512(_mm512_srli_epi16(bytes[v], 4), low);
@@ -111,7 +111,7 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const int64_t at = column + v * kLanes;
-    _mm_prefetch(scales_ahead(turn.numbers, at, kDigitsAhead), _MM_HINT_T0);
+    _mm_prefetch(scales_ahead(turn.numbers, at, digits_ahead(kBits)), _MM_HINT_T0);
     const __m512 scale = scales_of_16(turn.numbers, at);
     const __m512 zeros = has_zeros ? zeros_of_16(turn.numbers, at) : _mm512_setzero_ps();
     BERTH_UNROLL
