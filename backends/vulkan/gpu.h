@@ -48,6 +48,8 @@ struct Pipeline {
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
 };
 
+class FirstRuns;
+
 /// Thread-safe.
 class Gpu {
  public:
@@ -93,10 +95,10 @@ class Gpu {
   /// Until the queue is empty.
   void wait_idle();
 
-  /// The kernel with these specialisation constants, made when it is first wanted: one that is new has also run, on
-  /// nothing, as some drivers compile when a pipeline first runs. `types` are those of its tensors, for kernels that take
-  /// several (shaders/narrow.glsl).
-  Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types);
+  /// The kernel with these specialisation constants, made when it is first wanted: one that is new is among `runs` then.
+  /// `types` are those of its tensors, for kernels that take several (shaders/narrow.glsl).
+  Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types,
+                            FirstRuns* runs);
 
   /// A kernel has no more numbers (shaders/common.glsl), of 32 bits each, and sees as many.
   static constexpr uint64_t kMostNumbers = 256;
@@ -130,7 +132,6 @@ class Gpu {
   Error module(ShaderId shader, VkShaderModule* made);
   Error compile(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types, const Layout& layout,
                 VkPipeline* made);
-  Error run_on_nothing(ShaderId shader, Span<const uint32_t> types, const Pipeline& pipeline);
 
   std::string name_;
   GpuLimits limits_;

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
+#include "backends/vulkan/first_runs.h"
 #include "backends/vulkan/gpu.h"
-#include "backends/vulkan/vulkan_stream.h"
 
 namespace berth::vulkan {
 namespace {
@@ -109,7 +109,8 @@ Error Gpu::compile(ShaderId id, Span<const uint32_t> constants, Span<const uint3
   return check(api.vkCreateComputePipelines(device_, cache_, 1, &info, nullptr, made), kWhat);
 }
 
-Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span<const uint32_t> types) {
+Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span<const uint32_t> types,
+                               FirstRuns* runs) {
   Key key = {static_cast<uint32_t>(id)};
   key.insert(key.end(), constants.begin(), constants.end());
   key.insert(key.end(), types.begin(), types.end());
@@ -120,7 +121,7 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span
   BERTH_RETURN_IF_ERROR(layout(shader(id).kinds, &layout_of));
   Pipeline made = {VK_NULL_HANDLE, layout_of.pipeline, layout_of.set};
   BERTH_RETURN_IF_ERROR(compile(id, constants, types, layout_of, &made.pipeline));
-  const Error error = run_on_nothing(id, types, made);
+  const Error error = runs->add(id, types, made);
   if (error != Error::kOk) {
     api.vkDestroyPipeline(device_, made.pipeline, nullptr);
     return error;
@@ -174,60 +175,6 @@ void Gpu::write_set(VkDescriptorSet set, ShaderId id, Span<const VkDescriptorBuf
     write.pTexelBufferView = &views[i];
   }
   api.vkUpdateDescriptorSets(device_, static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
-}
-
-// Numbers of zeros say that there are no work items. Views are of the types that will be, as drivers compile for these.
-Error Gpu::run_on_nothing(ShaderId id, Span<const uint32_t> types, const Pipeline& pipeline) {
-  struct Used {
-    Gpu* gpu;
-    Buffer buffer;
-    Commands commands;
-    std::vector<VkBufferView> views;
-    VkDescriptorPool pool = VK_NULL_HANDLE;
-    ~Used() {
-      commands.free(gpu);
-      for (VkBufferView view : views) gpu->api.vkDestroyBufferView(gpu->device(), view, nullptr);
-      if (pool != VK_NULL_HANDLE) gpu->api.vkDestroyDescriptorPool(gpu->device(), pool, nullptr);
-      gpu->free_buffer(&buffer);
-    }
-  } used{this, {}, {}, {}};
-  constexpr uint64_t kBytes = kNumberBytes;
-  BERTH_RETURN_IF_ERROR(make_buffer(kBytes, Kind::kHost, &used.buffer));
-  std::fill_n(used.buffer.mapped, kBytes, uint8_t{0});
-  BERTH_RETURN_IF_ERROR(Commands::make(this, true, &used.commands));
-  const ShaderId one[] = {id};
-  BERTH_RETURN_IF_ERROR(make_pool(one, &used.pool));
-  VkDescriptorSetAllocateInfo sets = {};
-  sets.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
-  sets.descriptorPool = used.pool;
-  sets.descriptorSetCount = 1;
-  sets.pSetLayouts = &pipeline.set_layout;
-  VkDescriptorSet set = VK_NULL_HANDLE;
-  BERTH_RETURN_IF_ERROR(check(api.vkAllocateDescriptorSets(device_, &sets, &set), kWhat));
-  const VkDescriptorBufferInfo all = {used.buffer.buffer, 0, kBytes};
-  const std::vector<VkDescriptorBufferInfo> parts(shader(id).tensors() + 1, all);
-  used.views.assign(parts.size(), VK_NULL_HANDLE);
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const uint64_t element_bytes = types.empty() || types[i - 1] == 0 ? 4 : 2;
-    BERTH_RETURN_IF_ERROR(make_view(shader(id).kinds[i - 1], element_bytes, all, &used.views[i]));
-  }
-  write_set(set, id, parts, used.views);
-  VkCommandBufferBeginInfo begin = {};
-  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  BERTH_RETURN_IF_ERROR(check(api.vkBeginCommandBuffer(used.commands.buffer, &begin), kWhat));
-  api.vkCmdBindPipeline(used.commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
-  api.vkCmdBindDescriptorSets(used.commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0,
-                              nullptr);
-  api.vkCmdDispatch(used.commands.buffer, 1, 1, 1);
-  BERTH_RETURN_IF_ERROR(check(api.vkEndCommandBuffer(used.commands.buffer), kWhat));
-  VkSubmitInfo info = {};
-  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
-  info.commandBufferCount = 1;
-  info.pCommandBuffers = &used.commands.buffer;
-  BERTH_RETURN_IF_ERROR(submit(info));
-  wait_idle();
-  return Error::kOk;
 }
 
 }  // namespace berth::vulkan

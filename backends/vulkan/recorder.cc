@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/vulkan/first_runs.h"
 #include "base/math.h"
 #include "runtime/log.h"
 
@@ -45,7 +46,8 @@ Result<std::unique_ptr<Recording>> Recording::make(Gpu* gpu, const std::vector<S
     log_message(LogLevel::kError, "vulkan: %s", hazard.c_str());
     return Error::kInternal;
   }
-  BERTH_RETURN_IF_ERROR(made->prepare(steps));
+  FirstRuns runs(gpu);
+  BERTH_RETURN_IF_ERROR(made->prepare(steps, &runs));
   BERTH_RETURN_IF_ERROR(made->write_numbers(steps));
   BERTH_RETURN_IF_ERROR(made->make_sets(steps));
   BERTH_RETURN_IF_ERROR(made->write_commands(steps, order, skipped));
@@ -59,9 +61,9 @@ Recording::~Recording() {
   gpu_->free_buffer(&numbers_);
 }
 
-Error Recording::prepare(const std::vector<Step>& steps) {
+Error Recording::prepare(const std::vector<Step>& steps, FirstRuns* runs) {
   for (const Step& step : steps) {
-    BERTH_ASSIGN_OR_RETURN(const Pipeline pipeline, gpu_->pipeline(step.shader, step.constants, step.types));
+    BERTH_ASSIGN_OR_RETURN(const Pipeline pipeline, gpu_->pipeline(step.shader, step.constants, step.types, runs));
     pipelines_.push_back(pipeline);
   }
   return Commands::make(gpu_, true, &commands_);

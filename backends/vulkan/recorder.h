@@ -45,7 +45,7 @@ class Recording {
 
  private:
   explicit Recording(Gpu* gpu) : gpu_(gpu) {}
-  Error prepare(const std::vector<Step>& steps);
+  Error prepare(const std::vector<Step>& steps, FirstRuns* runs);
   Error write_numbers(const std::vector<Step>& steps);
   Error make_sets(const std::vector<Step>& steps);
   Error write_commands(const std::vector<Step>& steps, const Schedule& schedule, size_t skipped);

@@ -211,6 +211,7 @@ Error VulkanStream::next_stage(Stage** stage) {
 Error VulkanStream::copy(VkBuffer target, uint64_t target_offset, VkBuffer source, uint64_t source_offset,
                          uint64_t bytes, Stage* stage) {
   const Api& api = gpu_->api;
+  if (stage->commands.buffer == VK_NULL_HANDLE) BERTH_RETURN_IF_ERROR(Commands::make(gpu_, false, &stage->commands));
   const VkCommandBuffer commands = stage->commands.buffer;
   VkCommandBufferBeginInfo begin = {};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
@@ -219,7 +220,10 @@ Error VulkanStream::copy(VkBuffer target, uint64_t target_offset, VkBuffer sourc
   const VkBufferCopy region = {source_offset, target_offset, bytes};
   api.vkCmdCopyBuffer(commands, source, target, 1, &region);
   order_all(api, commands);
-  BERTH_RETURN_IF_ERROR(check(api.vkEndCommandBuffer(commands), "recording a copy"));
+  if (const Error ended = check(api.vkEndCommandBuffer(commands), "recording a copy"); ended != Error::kOk) {
+    stage->commands.free(gpu_);  // which cannot begin again
+    return ended;
+  }
   BERTH_RETURN_IF_ERROR(submit_locked(commands));
   stage->busy_until = last_;
   return Error::kOk;

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "backends/nested/nested_programs_testing.h"
-#include "backends/vulkan/gpu.h"
+#include "backends/vulkan/first_runs.h"
 #include "backends/vulkan/vulkan_backend.h"
 #include "kernels/portable/portable.h"
 #include "runtime/host/host_method.h"
@@ -25,6 +25,7 @@ VulkanOptions validated() {
 // A device, and a program with one delegate of two kernels, the second of which reads what the first writes.
 class VulkanRuns : public ::testing::Test {
  protected:
+  explicit VulkanRuns(const VulkanOptions& options = validated()) : vulkan_(options) {}
   void SetUp() override {
     if (vulkan_.device_count() == 0) GTEST_SKIP() << vulkan_.describe();
     ASSERT_EQ(registry_.register_allocator(&vulkan_), Error::kOk);
@@ -70,7 +71,7 @@ class VulkanRuns : public ::testing::Test {
     program_.reset();
   }
 
-  VulkanAllocator vulkan_{validated()};
+  VulkanAllocator vulkan_;
   VulkanBackend backend_{&vulkan_};
   DeviceAllocatorRegistry registry_;
   std::vector<uint8_t> file_;
@@ -148,20 +149,28 @@ const Fault kFaults[] = {
 };
 #undef FAULT
 
-class VulkanFaults : public VulkanRuns, public ::testing::WithParamInterface<Fault> {
+// In memory that the host shares with the device, and with copies through stages, as of a card's own.
+class VulkanFaults : public VulkanRuns, public ::testing::WithParamInterface<std::tuple<Fault, bool>> {
  protected:
+  VulkanFaults() : VulkanRuns(options()) {}
+  static VulkanOptions options() {
+    VulkanOptions options = validated();
+    options.staged = std::get<bool>(GetParam());
+    return options;
+  }
+  static const Fault& fault() { return std::get<Fault>(GetParam()); }
   int try_every_call();
 };
 
 // Each n-th call fails, in load, warm-up and run, until there are no more of them.
 TEST_P(VulkanFaults, EveryFailedCallIsAnErrorAndNothingLeaks) {
   Gpu& gpu = *vulkan_.gpu(0);
-  const bool views = std::string(GetParam().call) == "vkCreateBufferView";
+  const bool views = std::string(fault().call) == "vkCreateBufferView";
   if (views && !gpu.reads_texels()) GTEST_SKIP() << "this device's kernels read no texels";
   const Api real = gpu.api;
   real_api = &real;
-  failure = GetParam().result;
-  GetParam().plant(&gpu.api);
+  failure = fault().result;
+  fault().plant(&gpu.api);
   int errors = 0;
   for (const bool all : {true, false}) {
     for_good = all;
@@ -186,17 +195,20 @@ int VulkanFaults::try_every_call() {
     if (error == Error::kOk) error = run();
     const bool failed = until_failure <= 0;
     unload();
-    EXPECT_EQ(vulkan_.live_blocks(), 0u) << GetParam().call << " " << n;
-    EXPECT_EQ(vulkan_.live_streams(), 0u) << GetParam().call << " " << n;
-    EXPECT_EQ(backend_.constants().blobs(), 0u) << GetParam().call << " " << n;
+    EXPECT_EQ(vulkan_.live_blocks(), 0u) << fault().call << " " << n;
+    EXPECT_EQ(vulkan_.live_streams(), 0u) << fault().call << " " << n;
+    EXPECT_EQ(backend_.constants().blobs(), 0u) << fault().call << " " << n;
     if (error != Error::kOk) ++errors;
     if (!failed) break;
   }
   return errors;
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, VulkanFaults, ::testing::ValuesIn(kFaults),
-                         [](const auto& fault) { return std::string(fault.param.call); });
+INSTANTIATE_TEST_SUITE_P(Calls, VulkanFaults, ::testing::Combine(::testing::ValuesIn(kFaults), ::testing::Bool()),
+                         [](const auto& one) {
+                           const std::string call = std::get<Fault>(one.param).call;
+                           return call + (std::get<bool>(one.param) ? "OfStages" : "");
+                         });
 
 // A stream that waits for another, and cannot, gives up what it was to bring to the host: the caller may have freed the
 // target by the time that the stream ends.
@@ -260,7 +272,8 @@ TEST_F(VulkanRuns, KernelsAreKeptInAFile) {
     ASSERT_NE(allocator.gpu(0), nullptr);
     const uint32_t constants[] = {1, 0, 0, 0};
     EXPECT_EQ(allocator.gpu(0)->cached_bytes() > 0, expected_bytes > 0);
-    EXPECT_TRUE(allocator.gpu(0)->pipeline(ShaderId::elementwise_4, constants, {}).ok());
+    FirstRuns runs(allocator.gpu(0));
+    EXPECT_TRUE(allocator.gpu(0)->pipeline(ShaderId::elementwise_4, constants, {}, &runs).ok());
     EXPECT_EQ(allocator.messages(), 0u);
   };
   run_with_file(0);

@@ -1,6 +1,10 @@
 // Element-wise operators, copies and what looks at rows, on random shapes and orders, beside the portable kernels.
 
+#include <cmath>
+#include <limits>
+
 #include "backends/vulkan/device_test/tested.h"
+#include "backends/vulkan/kernels/launch.h"
 #include "base/half.h"
 #include "format/elementwise_code.h"
 
@@ -151,10 +155,10 @@ TEST_P(VulkanKernelsOfTypes, CopiesOfPartsInAnyOrder) {
   }
 }
 
-TEST_P(VulkanKernelsOfTypes, RowsAlongAnyDimension) {
-  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
-    Dice dice(seed);
-    const std::vector<int32_t> s = dice.sizes(4, 9);
+/// What looks at whole rows of a tensor of four dimensions.
+class VulkanRows : public VulkanKernelsOfTypes {
+ protected:
+  void expect_rows(Dice& dice, const std::vector<int32_t>& s) {
     const Array x = dice.array(s, true);
     const Array y = room(s, dice.order(4));
     const int dim = static_cast<int>(dice.number(-4, 3));
@@ -192,11 +196,65 @@ TEST_P(VulkanKernelsOfTypes, RowsAlongAnyDimension) {
     EXPECT_SAME(native_batch_norm_legit_no_training_out,
                 {x, scale, nullptr, running, variance, 0.1, 1e-5, y, none, none_too}, {x, scale, running, variance},
                 {y});
-    if (HasFailure()) return;
+  }
+};
+
+TEST_P(VulkanRows, AlongAnyDimension) {
+  for (uint32_t seed = 0; seed < cases(kCases) && !HasFailure(); ++seed) {
+    Dice dice(seed);
+    expect_rows(dice, dice.sizes(4, 9));
   }
 }
 
+// Cards compute these with a group a row.
+TEST_P(VulkanRows, OfManyElements) {
+  for (uint32_t seed = 0; seed < cases(12) && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Dice dice(seed);
+    std::vector<int32_t> sizes = dice.sizes(4, 4);
+    sizes[seed % 4] = static_cast<int32_t>(dice.number(60, 400));
+    expect_rows(dice, sizes);
+  }
+}
+
+// In rows of which each part is looked at by another invocation.
+TEST_P(VulkanRows, NaNsAndInfinitiesAreFoundWhereverTheyAre) {
+  constexpr int32_t kRows = 8, kLength = 300;
+  std::vector<double> values(kRows * kLength, 0.25);
+  const double nan = std::nan("");
+  const double most = std::numeric_limits<double>::infinity();
+  values[0] = values[kLength + 299] = values[2 * kLength + 128] = nan;
+  values[3 * kLength + 127] = most;
+  values[4 * kLength + 255] = -most;
+  values[5 * kLength + 2] = most;
+  values[5 * kLength + 200] = nan;
+  const Array x(elements, {kRows, kLength}, values);
+  const Array y = room({kRows, kLength});
+  const Array one = room({kRows});
+  EXPECT_SAME(softmax_out, {x, 1, false, y}, {x}, {y});
+  EXPECT_SAME(amax_out, {x, std::vector<int64_t>{1}, false, one}, {x}, {one});
+  EXPECT_SAME(amin_out, {x, std::vector<int64_t>{1}, false, one}, {x}, {one});
+  EXPECT_SAME(sum_IntList_out, {x, std::vector<int64_t>{1}, false, nullptr, one}, {x}, {one});
+}
+
 FOR_ALL_TYPES();
+INSTANTIATE_TEST_SUITE_P(Of, VulkanRows, ::testing::Values(DType::kF32, DType::kF16, DType::kBF16),
+                         [](const auto& type) { return std::string(to_string(type.param)); });
+
+TEST_F(VulkanKernels, ALaunchOfMoreNumbersThanAKernelReadsSaysSo) {
+  const Array x(DType::kF32, {4}, {1, 2, 3, 4}), y(DType::kF32, {4});
+  OnDevice on(device(), {x, y});
+  KernelContext context({}, nullptr, {}, &on.session);
+  const auto ask = [&](size_t numbers) {
+    Launch launch(context, ShaderId::view);
+    launch.writes(y.tensor()).reads(x.tensor());
+    for (size_t i = 0; i < numbers; ++i) launch.number(1);
+    return launch.run(4);
+  };
+  EXPECT_EQ(ask(Gpu::kMostNumbers - 2), Error::kNotSupported);
+  EXPECT_STREQ(context.message(), "tensors of so many dimensions are more than a kernel of this device reads");
+  EXPECT_EQ(ask(Gpu::kMostNumbers - 3), Error::kOk) << "which is not run, as the numbers are none of this kernel's";
+}
 
 // Every f16 there is, and numbers beside and between those of 16 bits: rounded as the host rounds, to the bit.
 TEST_F(VulkanKernels, CastsRoundToTheNearestAndKeepBits) {

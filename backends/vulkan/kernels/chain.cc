@@ -15,8 +15,28 @@ constexpr int kStep = 200;
 
 using Places = PlacesOf<elementwise::kMaxInputs + 1>;
 
+// Whether it is among the steps of elementwise.comp's SIMPLE.
+bool is_simple(elementwise::Op op) {
+  using Op = elementwise::Op;
+  switch (op) {
+    case Op::kAdd:
+    case Op::kSub:
+    case Op::kMul:
+    case Op::kDiv:
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kNeg:
+    case Op::kAbs:
+    case Op::kRelu:
+    case Op::kClamp:
+    case Op::kMulAdd: return true;
+    default: return false;
+  }
+}
+
 // Each for as many steps at most.
-Launch of_floats(KernelContext& context, size_t steps) {
+Launch of_floats(KernelContext& context, size_t steps, bool simple) {
+  if (simple && steps <= 4) return {context, ShaderId::elementwise_simple, ShaderId::elementwise_simple_texels};
   if (steps <= 4) return {context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels};
   if (steps <= 8) return {context, ShaderId::elementwise_8, ShaderId::elementwise_8_texels};
   return {context, ShaderId::elementwise_32, ShaderId::elementwise_32_texels};
@@ -72,7 +92,8 @@ Error Chain::run_sized(const Tensor& out) {
   const size_t tensors = inputs_.size() + 1;
   const Places places = Places::of(out, inputs_);
   const size_t steps = steps_.size();
-  Launch ask = all_floats(all) ? of_floats(context_, steps) : of_any_type(context_, steps);
+  const bool simple = std::all_of(steps_.begin(), steps_.end(), [](const Number& step) { return is_simple(step.op); });
+  Launch ask = all_floats(all) ? of_floats(context_, steps, simple) : of_any_type(context_, steps);
   ask.constant(static_cast<int64_t>(inputs_.size())).constant(static_cast<int64_t>(constants_.size()));
   ask.constant(static_cast<int64_t>(steps_.size())).constant(places.is_flat(tensors) ? 0 : places.rank);
   for (const Number& step : steps_) {

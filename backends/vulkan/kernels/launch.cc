@@ -42,9 +42,13 @@ bool narrow_form(ShaderId* shader) {
     FORM(reduce);
     FORM(softmax);
     FORM(norm);
+    FORM(row_reduce);
+    FORM(row_softmax);
+    FORM(row_norm);
     FORM(upsample);
     FORM(view);
 #undef FORM
+    case ShaderId::elementwise_simple: *shader = ShaderId::elementwise_4_narrow; return true;
     default: return false;
   }
 }
@@ -193,7 +197,11 @@ Error Launch::run(int64_t count, int64_t items_a_group) {
   if (count == 0) return Error::kOk;
   if (!found_) return context_.fail(Error::kInvalidArgument, "a tensor is not memory of this device");
   const size_t numbers = 1 + step_.bindings.size() + step_.numbers.size();
-  if (!fits_ || count > INT32_MAX || numbers > Gpu::kMostNumbers) {
+  if (numbers > Gpu::kMostNumbers) {
+    return context_.fail(Error::kNotSupported,
+                         "tensors of so many dimensions are more than a kernel of this device reads");
+  }
+  if (!fits_ || count > INT32_MAX) {
     return context_.fail(Error::kNotSupported, "a tensor is larger than kernels of this device can see at once");
   }
   if (!ends_) return context_.fail(Error::kNotSupported, "this device's driver does not loop over so many elements");

@@ -15,6 +15,21 @@ using portable::Walk;
 // As in reduce.comp.
 enum Kind { kSum, kLargest, kSmallest };
 
+// What computes rows of so many elements: an invocation each; on cards, of long ones, a group each.
+struct RowForm {
+  RowForm(KernelContext& context, int64_t length) {
+    constexpr int64_t kLong = 64;
+    if (static_cast<Session*>(context.user())->gpu->is_card() && length >= kLong) items_a_group = 1;
+  }
+  bool is_group() const { return items_a_group == 1; }
+  ShaderId of(ShaderId by_invocations, ShaderId by_groups) const { return is_group() ? by_groups : by_invocations; }
+  // How often a loop over the elements comes round.
+  int64_t rounds(int64_t length) const { return is_group() ? (length + kGroup - 1) / kGroup : length; }
+
+  static constexpr int64_t kGroup = 128;  // in row_softmax.comp and its like
+  int64_t items_a_group = 64;
+};
+
 Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims, Kind kind, bool is_mean,
              Tensor& out) {
   const Tensor* const both[] = {&self, &out};
@@ -27,11 +42,12 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
   if (extreme && inner.count == 0 && out.numel() > 0) {
     return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
   }
-  Launch ask(context, ShaderId::reduce, ShaderId::reduce_texels);
+  const RowForm form(context, inner.count);
+  Launch ask(context, form.of(ShaderId::reduce, ShaderId::row_reduce), ShaderId::reduce_texels);
   ask.constant(kind).constant(outer.rank).constant(inner.rank).writes(out).reads(self);
   ask.number(inner.count).real(is_mean ? 1 / static_cast<double>(inner.count) : 1);
-  ask.walk(outer).walk(inner).rounds(inner.count);
-  return ask.run(out.numel());
+  ask.walk(outer).walk(inner).rounds(form.rounds(inner.count));
+  return ask.run(out.numel(), form.items_a_group);
 }
 
 Error check_sum_type(KernelContext& context, const Tensor& self, std::optional<int64_t> dtype) {
@@ -63,10 +79,11 @@ Error softmax(KernelContext& context, const Args& args, bool logarithm) {
   const Tensor* tensors[] = {&out, &self};
   const Walk rows = portable::walk_dims(tensors, ~(uint32_t{1} << dim));
   const Walk row = portable::walk_dims(tensors, uint32_t{1} << dim);
-  Launch ask(context, ShaderId::softmax, ShaderId::softmax_texels);
+  const RowForm form(context, row.count);
+  Launch ask(context, form.of(ShaderId::softmax, ShaderId::row_softmax), ShaderId::softmax_texels);
   ask.constant(logarithm ? 1 : 0).constant(rows.rank).writes(out).reads(self);
-  ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows).rounds(3 * row.count);
-  return ask.run(rows.count);
+  ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows).rounds(3 * form.rounds(row.count));
+  return ask.run(rows.count, form.items_a_group);
 }
 
 // A normalisation of rows, which have their elements along `elements`.
@@ -86,13 +103,14 @@ struct Norm {
 Error run_norm(KernelContext& context, const Norm& n) {
   const Tensor* const tensors[] = {&n.input, n.weight, n.bias, &n.out, &n.mean, &n.rstd};
   BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
-  Launch ask(context, ShaderId::norm, ShaderId::norm_texels);
+  const RowForm form(context, n.elements.count);
+  Launch ask(context, form.of(ShaderId::norm, ShaderId::row_norm), ShaderId::norm_texels);
   ask.constant(n.rows.rank).constant(n.elements.rank);
   ask.constant((n.weight != nullptr ? 1 : 0) + (n.bias != nullptr ? 2 : 0));
   ask.writes(n.out).reads(n.input).writes(n.mean).writes(n.rstd).reads(n.weight).reads(n.bias);
   ask.number(n.elements.count).number(n.groups).number(n.group_channels).number(n.plane).real(n.eps);
-  ask.walk(n.rows).walk(n.elements).rounds(3 * n.elements.count);
-  return ask.run(n.rows.count);
+  ask.walk(n.rows).walk(n.elements).rounds(3 * form.rounds(n.elements.count));
+  return ask.run(n.rows.count, form.items_a_group);
 }
 
 }  // namespace

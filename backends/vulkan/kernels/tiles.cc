@@ -180,7 +180,8 @@ Error run_tiles(KernelContext& context, const Gpu& gpu, const Product& product, 
   const bool texels = takes_texels(p, end);
   int64_t limit = 0;
   if (!texels) join_taps(&p, &limit);
-  if (p.taps() > kMostRounds || p.taps() * (1 + up(p.channels, 4)) > kMostRounds) return Error::kOk;
+  const int64_t rounds = texels ? up(p.channels, 4) : p.channels;
+  if (p.taps() > kMostRounds || p.taps() * (1 + rounds) > kMostRounds) return Error::kOk;
   *done = true;
   Launch ask(context, texels ? ShaderId::tile_vectors : ShaderId::tile);
   ask.constant(static_cast<int64_t>(end.activation.kind));

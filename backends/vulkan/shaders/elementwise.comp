@@ -2,7 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // A chain of the steps of format/elementwise_code.h, an element each; without steps, a copy. The steps are specialisation
 // constants, so that the device compiles the chain and not an interpreter of it. A driver spends time on each step that
-// there could be, so there are kernels for 4, 8 and 32.
+// there could be, so there are kernels for 4, 8 and 32; and, SIMPLE, for up to 4 that are a few instructions each, and for
+// copies, as a driver reads all that a step could be.
 //
 // Numbers: where the first element of the input is and of the result; the constants; then, unless RANK is 0, which says
 // that all tensors lie alike: the sizes, and the strides of the result and of each input.
@@ -61,6 +62,7 @@ READS(7, Input5, input_5);
 READS(8, Input6, input_6);
 READS(9, Input7, input_7);
 
+#ifndef SIMPLE
 float power(float a, float b) {
   if (b == 0.0 || a == 1.0) return 1.0;
   if (isnan(a) || isnan(b)) return a + b;
@@ -75,8 +77,9 @@ float power(float a, float b) {
 
 // Towards zero, the low eight bits, 0 for what 32 do not hold.
 int low_byte(float x) { return abs(x) < 2147483648.0 ? int(x) & 255 : 0; }
+#endif
 
-// In the order of elementwise::Op.
+// In the order of elementwise::Op. Those of SIMPLE are in kernels/chain.cc too.
 float apply(uint op, float a, float b, float c) {
   switch (op) {
     case 0u: return a + b;
@@ -85,9 +88,16 @@ float apply(uint op, float a, float b, float c) {
     case 3u: return a / b;
     case 4u: return isnan(a) || a < b ? a : b;
     case 5u: return isnan(a) || a > b ? a : b;
-    case 6u: return power(a, b);
     case 7u: return -a;
     case 8u: return abs(a);
+    case 18u: return a < 0.0 ? 0.0 : a;
+    case 19u: return bounded(a, b, c);
+#ifdef SIMPLE
+    default: return a * b + c;
+  }
+}
+#else
+    case 6u: return power(a, b);
     case 9u: return exp(a);
     case 10u: return log(a);
     case 11u: return sqrt(a);
@@ -97,8 +107,6 @@ float apply(uint op, float a, float b, float c) {
     case 15u: return tanh_of(a);
     case 16u: return sigmoid_of(a);
     case 17u: return erf_of(a);
-    case 18u: return a < 0.0 ? 0.0 : a;
-    case 19u: return bounded(a, b, c);
     case 20u: return a > 0.0 ? a : a * b;
     case 21u: return a > 0.0 ? a : b * exp_minus_1(a);
     case 22u: return a * sigmoid_of(a);
@@ -113,6 +121,7 @@ float apply(uint op, float a, float b, float c) {
     default: return isnan(a) ? b : a;
   }
 }
+#endif
 
 void main() {
   ITEM

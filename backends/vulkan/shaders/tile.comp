@@ -114,28 +114,14 @@ void main() {
     tap.z += 1;
     if (tap.z == taps.z) tap = ivec3(tap.x, tap.y + 1, 0);
     if (tap.y == taps.y) tap = ivec3(tap.x + 1, 0, 0);
-    for (int k = 0; k < channels; k += 4) {
-      vec4 found[COLUMNS];
 #ifdef VECTORS
+    for (int k = 0; k < channels; k += 4) {
+      const vec4 mine = texelFetch(a, (place_a + k) >> 2);
+      vec4 found[COLUMNS];
       for (int j = 0; j < COLUMNS; ++j) {
         const vec4 read = texelFetch(b, (place_b[j] + k) >> 2);
         found[j] = inside[j] ? read : vec4(0.0);
       }
-      const vec4 mine = texelFetch(a, (place_a + k) >> 2);
-#else
-      vec4 mine;
-      for (int q = 0; q < 4; ++q) {
-        const bool there = k + q < channels;
-        const float read = texelFetch(a, place_a + (there ? (k + q) * channel_a : 0)).x;
-        mine[q] = there ? read : 0.0;
-        for (int j = 0; j < COLUMNS; ++j) {
-          const bool in_line = limit == 0 || (edge[j] + k + q >= 0 && edge[j] + k + q < limit);
-          const bool here = there && inside[j] && in_line;
-          const float value = texelFetch(b, here ? place_b[j] + (k + q) * channel_b : at_b).x;
-          found[j][q] = here ? value : 0.0;
-        }
-      }
-#endif
       for (int i = 0; i < ROWS; ++i) {
         const vec4 other = vec4(subgroupShuffle(mine.x, i), subgroupShuffle(mine.y, i), subgroupShuffle(mine.z, i),
                                 subgroupShuffle(mine.w, i));
@@ -144,6 +130,22 @@ void main() {
         }
       }
     }
+#else
+    // One channel at a time: four would be four times as much to compile.
+    for (int k = 0; k < channels; ++k) {
+      const float mine = texelFetch(a, place_a + k * channel_a).x;
+      float found[COLUMNS];
+      for (int j = 0; j < COLUMNS; ++j) {
+        const bool here = inside[j] && (limit == 0 || (edge[j] + k >= 0 && edge[j] + k < limit));
+        const float read = texelFetch(b, here ? place_b[j] + k * channel_b : at_b).x;
+        found[j] = here ? read : 0.0;
+      }
+      for (int i = 0; i < ROWS; ++i) {
+        const float other = subgroupShuffle(mine, i);
+        for (int j = 0; j < COLUMNS; ++j) sums[i][j] += other * found[j];
+      }
+    }
+#endif
   }
   // The sums by a number, as loops over them that are not unrolled need: what is in them is compiled once.
   const int last_column = ITEMS > 0 ? COLUMNS : 0;
