@@ -23,6 +23,9 @@ enum Fault : uint32_t {
 /// A sentence for the log.
 const char* to_string(Fault fault);
 
+/// Words in Queue::tickets.
+constexpr int kTickets = 256;
+
 /// A stream of a device. Does not own its members.
 struct Queue {
   /// A cudaStream_t.
@@ -32,6 +35,9 @@ struct Queue {
   /// Memory of the device for what a kernel keeps from one of its launches to the next; of no use after it.
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
+  /// kTickets words of the device, with which the blocks of a launch count each other. They are 0 before a launch, and a
+  /// launch leaves them so. Null: none.
+  uint32_t* tickets = nullptr;
   /// cuBLASLt and cuDNN, which work in the same memory; null when neither is available.
   Libraries* libraries = nullptr;
   /// The kernels that were queued so far; may be null.

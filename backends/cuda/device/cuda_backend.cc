@@ -43,6 +43,7 @@ struct CudaBackend::Session : Queue, Libraries {
     stream = queue();
     scratch = bench->workspace().memory;
     scratch_bytes = bench->workspace().bytes;
+    tickets = bench->tickets();
     fault = CudaStream::of(use.stream)->fault();
     libraries = this;
     launches = &plain;

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "backends/cuda/device/cuda_runtime.h"
+#include "backends/cuda/queue.h"
 
 namespace berth::cuda {
 
@@ -15,8 +16,11 @@ Result<std::unique_ptr<CudaWorkbench>> CudaWorkbench::create(DeviceIndex index) 
 
 Error CudaWorkbench::start() {
   BERTH_RETURN_IF_ERROR(check(cudaEventCreateWithFlags(&end_, cudaEventDisableTiming), "making an event"));
-  BERTH_ASSIGN_OR_RETURN(workspace_.memory, allocator_.allocate(kBytes, index_, CudaAllocator::kAlignment));
+  constexpr uint32_t kNone[kTickets] = {};
+  constexpr size_t kAll = kBytes + sizeof kNone;
+  BERTH_ASSIGN_OR_RETURN(workspace_.memory, allocator_.allocate(kAll, index_, CudaAllocator::kAlignment));
   workspace_.bytes = kBytes;
+  BERTH_RETURN_IF_ERROR(allocator_.copy_host_to_device(tickets(), kNone, sizeof kNone, index_, nullptr));
   const std::lock_guard<std::mutex> lock(graph_lock());
   blas_ = CudaBlas::create(workspace_);
   dnn_ = CudaDnn::create(workspace_);

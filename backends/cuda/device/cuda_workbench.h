@@ -34,6 +34,8 @@ class CudaWorkbench {
   void leave_for_good(cudaStream_t stream);
 
   const Workspace& workspace() const { return workspace_; }
+  /// As Queue::tickets says.
+  uint32_t* tickets() const { return reinterpret_cast<uint32_t*>(static_cast<uint8_t*>(workspace_.memory) + kBytes); }
   /// Null without the library. To be used in a turn.
   CudaBlas* blas() const { return blas_.get(); }
   CudaDnn* dnn() const { return dnn_.get(); }

@@ -1,6 +1,6 @@
 // berth::conv: activation(convolution(input, weight) + bias + residual). Convolutions of single channels are computed
-// here, products of matrices by cuBLASLt, other convolutions of one group on tensor cores (tensor_product.h), and the
-// rest by cuDNN; libraries are followed by one pass over the result. Without such a device or library, and for other
+// here, large products of matrices by cuBLASLt, other convolutions of one group on tensor cores (tensor_product.h), and
+// the rest by cuDNN; libraries are followed by one pass over the result. Without such a device or library, and for other
 // layouts, by this room's plain product.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/finish.h"
@@ -95,11 +95,52 @@ Product pointwise_product(const Convolution& c, const float* residual) {
   return p;
 }
 
+// Whether it takes long enough that what cuBLASLt's larger tiles save is more than a pass over the result costs.
+bool is_large(const Convolution& c) {
+  constexpr int64_t kLarge = int64_t{1} << 28;
+  const int64_t inputs = c.batch * c.in_channels * plane_of(c);
+  return inputs >= kLarge / c.out_channels;
+}
+
+bool fits(int64_t n) { return n <= INT32_MAX / 4; }
+
+// Whether each element of the input gives a square of the result that no other one has a part in.
+bool has_squares(const Convolution& c) {
+  for (const Convolution::Axis& axis : c.axis) {
+    if (axis.kernel != axis.stride || axis.padding != 0 || axis.dilation != 1 || axis.output_padding != 0) return false;
+  }
+  return c.transposed;
+}
+
+// A transposed convolution as a product of the weight, whose rows are channels and places in squares, with each image.
+bool try_squares(KernelContext& context, const Convolution& c, const Finish& finish, Error* error) {
+  const int64_t square = c.axis[1].kernel * c.axis[2].kernel;
+  const int64_t pixels = c.axis[1].in * c.axis[2].in;
+  if (!fits(c.batch) || !fits(c.in_channels) || !fits(c.out_channels * square) || !fits(plane_of(c))) return false;
+  TensorProduct p;
+  p.rows = static_cast<int32_t>(c.out_channels * square);
+  p.a = c.weight->data<float>();
+  p.depth_a = p.rows;
+  p.depth = static_cast<int32_t>(c.in_channels);
+  p.b = c.input->data<float>();
+  p.images = static_cast<int32_t>(c.batch);
+  p.columns = static_cast<int32_t>(pixels);
+  p.depth_b = pixels;
+  p.image_b = c.in_channels * pixels;
+  p.squares = {static_cast<int32_t>(c.axis[1].kernel), static_cast<int32_t>(c.axis[2].kernel),
+               static_cast<int32_t>(c.axis[2].in)};
+  p.row_out = plane_of(c);
+  p.image_out = c.out_channels * p.row_out;
+  p.finish = finish;
+  p.bias_by_row = true;
+  return launch_tensor_product(context, p, error);
+}
+
 // On tensor cores, finished as it is computed.
 bool try_tensor_cores(KernelContext& context, const Convolution& c, Finish finish, Error* error) {
-  const auto fits = [](int64_t n) { return n <= INT32_MAX / 4; };
   const int64_t taps = c.axis[1].kernel * c.axis[2].kernel;
-  if (c.transposed || c.groups != 1 || c.spatial > 2 || !is_row_major(c)) return false;
+  if (c.groups != 1 || c.spatial > 2 || !is_row_major(c)) return false;
+  if (c.transposed) return has_squares(c) && try_squares(context, c, finish, error);
   if (!fits(c.batch) || !fits(c.in_channels * taps) || !fits(plane_of(c))) return false;
   TensorProduct p;
   p.a = c.weight->data<float>();
@@ -180,9 +221,8 @@ Error fused_conv_out(KernelContext& context, const arguments::fused_conv_out& ar
   if (args.residual != nullptr && same_order) finish.residual = args.residual->data<float>();
   if (same_order) {
     if (is_depthwise(c)) return run_depthwise(context, c, finish);
-    // cuBLASLt has more shapes of tiles for a product of matrices than this room.
     Error error = Error::kOk;
-    const bool library_first = is_pointwise(c);
+    const bool library_first = is_pointwise(c) && is_large(c);
     if (library_first && try_libraries(context, c, finish, &error)) return error;
     if (try_tensor_cores(context, c, finish, &error)) return error;
     if (!library_first && try_libraries(context, c, finish, &error)) return error;

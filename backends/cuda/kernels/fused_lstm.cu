@@ -1,5 +1,5 @@
 // berth::lstm and berth::lstm_cell (kernels/portable/fused_lstm.cc). A sequence is one launch: a block a row, which keeps
-// the state in shared memory from step to step. A single step, and the tests of this room on the host: a thread a unit.
+// the state in shared memory from step to step. A single step, and what is too large for a block: a thread a unit.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/ops.h"
@@ -37,6 +37,29 @@ struct StepBody {
     hidden[i] = ops::sigmoid_of(sums[3]) * ops::tanh_of(next);
   }
 };
+
+// A sequence, a step after the other.
+struct Steps {
+  const float* gates;  // [steps, rows, 4 * size]
+  float* out;          // [steps, rows, size]
+  int64_t steps, units;
+  bool reverse;
+  StepBody first;  // without its gates and hidden state
+
+  StepBody step(int64_t t) const {
+    const auto place = [&](int64_t number) { return reverse ? steps - 1 - number : number; };
+    StepBody body = first;
+    body.gates = gates + place(t) * 4 * units;
+    body.hidden = out + place(t) * units;
+    if (t == 0) return body;
+    body.before = out + place(t - 1) * units;
+    body.cell = body.out_cell;
+    return body;
+  }
+};
+
+// What a block of the device has room for.
+constexpr int64_t kMostUnits = 2048;
 
 #if defined(__CUDACC__)
 
@@ -131,10 +154,10 @@ __global__ void __launch_bounds__(kRegisters > 0 ? 512 : kMostThreads)
 }
 
 // False when a block would need more than every device has.
-bool launch_sequence(KernelContext& context, const arguments::fused_lstm_out& args, Error* error) {
+bool launch_sequence(KernelContext& context, const arguments::fused_lstm_out& args, const Steps&, Error* error) {
   const int64_t rows = args.hidden.size(0);
   const int64_t size = args.hidden.size(1);
-  if (size > 2048 || rows > INT32_MAX) return false;
+  if (size > kMostUnits || rows > INT32_MAX) return false;
   const int room = hidden_room(static_cast<int>(size));
   const size_t bytes = sizeof(float) * (room + 5 * size);
   const Sequence s = {args.gates.data<float>(),
@@ -157,7 +180,16 @@ bool launch_sequence(KernelContext& context, const arguments::fused_lstm_out& ar
 
 #else
 
-bool launch_sequence(KernelContext&, const arguments::fused_lstm_out&, Error*) { return false; }
+bool launch_sequence(KernelContext& context, const arguments::fused_lstm_out& args, const Steps& steps, Error* error) {
+  if (args.hidden.size(1) > kMostUnits) return false;
+  *error = run_or_defer(context, [steps] {
+    for (int64_t t = 0; t < steps.steps; ++t) {
+      const StepBody body = steps.step(t);
+      for (int64_t i = 0; i < steps.units; ++i) body(i);
+    }
+  });
+  return true;
+}
 
 #endif
 
@@ -196,27 +228,21 @@ Error fused_lstm_out(KernelContext& context, const arguments::fused_lstm_out& ar
   const int64_t width = weight.size(3);
   if (units == 0) return Error::kOk;
   if (steps == 0) return for_each(context, units, CopyBody{args.cell.data<float>(), args.out_cell.data<float>()});
+  const StepBody first = {nullptr,
+                          args.hidden.data<float>(),
+                          args.cell.data<float>(),
+                          weight.data<float>(),
+                          size,
+                          width,
+                          size * 4 * width,
+                          4 * width,
+                          width,
+                          nullptr,
+                          args.out_cell.data<float>()};
+  const Steps all = {args.gates.data<float>(), args.out.data<float>(), steps, units, args.reverse, first};
   Error error = Error::kOk;
-  if (launch_sequence(context, args, &error)) return error;
-  StepBody body = {nullptr,
-                   args.hidden.data<float>(),
-                   args.cell.data<float>(),
-                   weight.data<float>(),
-                   size,
-                   width,
-                   size * 4 * width,
-                   4 * width,
-                   width,
-                   nullptr,
-                   args.out_cell.data<float>()};
-  for (int64_t t = 0; t < steps; ++t) {
-    const int64_t at = args.reverse ? steps - 1 - t : t;
-    body.gates = args.gates.data<float>() + at * 4 * units;
-    body.hidden = args.out.data<float>() + at * units;
-    BERTH_RETURN_IF_ERROR(for_each(context, units, body));
-    body.before = body.hidden;
-    body.cell = body.out_cell;
-  }
+  if (launch_sequence(context, args, all, &error)) return error;
+  for (int64_t t = 0; t < steps; ++t) BERTH_RETURN_IF_ERROR(for_each(context, units, all.step(t)));
   return Error::kOk;
 }
 

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <vector>
 
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/place.h"
@@ -7,9 +8,12 @@
 namespace berth::cuda {
 
 #if defined(__CUDACC__)
-
 // What the kernel is made of is not referenced in code for GPUs without these tensor cores.
 #pragma nv_diag_suppress 177
+#define BERTH_APART __noinline__
+#else
+#define BERTH_APART
+#endif
 
 namespace {
 
@@ -17,16 +21,10 @@ namespace {
 constexpr int kTileRows = 64;
 constexpr int kTileColumns = 64;
 constexpr int kTileDepth = 16;
-constexpr int kThreads = 128;
-constexpr int kBuffers = 4;
-// Rows of shared memory, padded so that the 32 lanes that load a fragment meet 32 banks.
-constexpr int kPitchA = kTileDepth + 4;
-constexpr int kPitchB = kTileColumns + 8;
-constexpr int kFar = INT16_MIN;                              // a row that no tap of an image reaches
-constexpr int kMostPixels = INT16_MAX / 2;                   // of an image, in each direction
-constexpr int kFetched = kTileRows * kTileDepth / kThreads;  // elements of each factor that a thread brings
+constexpr int kMostPixels = INT16_MAX / 2;  // of an image, in each direction
 // Blocks that fill a large device twice.
 constexpr int64_t kEnoughBlocks = 264;
+static_assert(kEnoughBlocks / 2 <= kTickets);
 
 // n / d for n * d < 2^32.
 struct Divider {
@@ -34,19 +32,166 @@ struct Divider {
   Divider() = default;
   explicit Divider(int32_t d)
       : by(static_cast<uint32_t>(d)), magic(static_cast<uint32_t>((uint64_t{1} << 32) / d + 1)) {}
-  __device__ int divide(int n) const {
-    return by == 1 ? n : static_cast<int>(__umulhi(static_cast<uint32_t>(n), magic));
+  BERTH_HD int divide(int n) const {
+    const auto whole = static_cast<uint32_t>(n);
+    return by == 1 ? n : static_cast<int>(uint64_t{whole} * magic >> 32);
   }
 };
 
 struct Launch {
   TensorProduct p;
   Divider by_taps, by_x_taps;
-  int32_t all_columns;
-  int32_t splits, tiles_a_split;
-  bool wide_a;     // four neighbours of a row of a may be loaded at once
-  float* partial;  // [splits, rows, all_columns]; null: a split is all of the depth
+  int32_t all_columns = 1;
+  int32_t splits = 1, tiles_a_split = 1;
+  bool wide_a = false;          // four neighbours of a row of a may be loaded at once
+  float* partial = nullptr;     // [splits, rows, all_columns]; null: a split is all of the depth
+  uint32_t* tickets = nullptr;  // one a tile of the result: how many of its splits are there
 };
+
+// The column of b that a thread brings: its image, and the input pixel of its first tap, or its own place.
+struct Column {
+  const float* image;
+  int y, x;
+  bool inside;
+};
+
+BERTH_HD inline Column column_of(const Launch& l, int column) {
+  const int image = column / l.p.columns;
+  const int pixel = column - image * l.p.columns;
+  Column found = {l.p.b + image * l.p.image_b, 0, pixel, column < l.all_columns};
+  if (!l.p.has_taps) return found;
+  const int y = pixel / l.p.x.out;
+  found.y = y * l.p.y.stride - l.p.y.padding;
+  found.x = (pixel - y * l.p.x.out) * l.p.x.stride - l.p.x.padding;
+  return found;
+}
+
+// A channel and a tap: how far from the first tap of a pixel it reads.
+struct Tap {
+  int offset;  // elements
+  int16_t y, x;
+};
+
+BERTH_HD inline Tap tap_of(const Launch& l, int depth) {
+  const int channel = l.by_taps.divide(depth);
+  const int tap = depth - channel * static_cast<int>(l.by_taps.by);
+  const int tap_y = l.by_x_taps.divide(tap);
+  const int y = tap_y * l.p.y.dilation;
+  const int x = (tap - tap_y * static_cast<int>(l.by_x_taps.by)) * l.p.x.dilation;
+  return {channel * static_cast<int>(l.p.depth_b) + y * l.p.x.in + x, static_cast<int16_t>(y), static_cast<int16_t>(x)};
+}
+
+BERTH_HD inline bool reads(const Launch& l, const Column& column, const Tap& tap) {
+  const bool in_rows = static_cast<unsigned>(column.y + tap.y) < static_cast<unsigned>(l.p.y.in);
+  const bool in_columns = static_cast<unsigned>(column.x + tap.x) < static_cast<unsigned>(l.p.x.in);
+  // Without a branch.
+  return in_rows & in_columns;
+}
+
+// The sum as its definition has it. The product of an infinity with a small half that is 0 is not a number, where that
+// with the whole number is infinite: so what is not a number is computed again, in this way.
+BERTH_HD BERTH_APART float plain_sum(const Launch& l, int row, int at) {
+  const Column column = column_of(l, at);
+  float sum = 0;
+  for (int depth = 0; depth < l.p.depth; ++depth) {
+    const float factor = l.p.a[row * l.p.row_a + depth * l.p.depth_a];
+    if (!l.p.has_taps) {
+      sum += factor * column.image[depth * l.p.depth_b + column.x];
+      continue;
+    }
+    const Tap tap = tap_of(l, depth);
+    if (reads(l, column, tap)) sum += factor * column.image[column.y * l.p.x.in + column.x + tap.offset];
+  }
+  return sum;
+}
+
+BERTH_HD inline void finish_element(const Launch& l, int row, int column, float sum) {
+  if (sum != sum) sum = plain_sum(l, row, column);
+  const int image = column / l.p.columns;
+  const int pixel = column - image * l.p.columns;
+  const TensorProduct::Squares& squares = l.p.squares;
+  const int square = squares.y * squares.x;
+  int channel = row;
+  int64_t place = pixel;
+  if (square > 1) {
+    channel = row / square;
+    const int in_square = row - channel * square;
+    const int y = pixel / squares.width;
+    const int64_t line = y * squares.y + in_square / squares.x;
+    place = (line * squares.width + pixel - y * squares.width) * squares.x + in_square % squares.x;
+  }
+  const int64_t at = image * l.p.image_out + channel * l.p.row_out + place;
+  const Finish& finish = l.p.finish;
+  if (finish.bias != nullptr) sum += finish.bias[l.p.bias_by_row ? channel : pixel];
+  if (finish.residual != nullptr) sum += finish.residual[at];
+  finish.out[at] = activated(finish.activation, sum);
+}
+
+int64_t tiles_of(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
+
+// How many splits of the depth there are. What a tile of the depth takes, and what joining the splits does, are
+// microseconds on an H100; sums of a product must not depend on the device, so that other devices have these too.
+int64_t splits_of(const TensorProduct& p, int64_t all_columns, int64_t blocks, const Queue& queue) {
+  constexpr double kTileTime = 0.5;
+  constexpr double kJoinTime = 3;
+  if (queue.tickets == nullptr) return 1;
+  const int64_t tiles = tiles_of(p.depth, kTileDepth);
+  const auto fitting = static_cast<int64_t>(queue.scratch_bytes / sizeof(float)) / (p.rows * all_columns);
+  int64_t best = 1;
+  double least = static_cast<double>(tiles) * kTileTime;
+  for (int64_t splits = 2; splits <= tiles && splits <= fitting && splits * blocks <= kEnoughBlocks; ++splits) {
+    const double time = static_cast<double>(tiles_of(tiles, splits)) * kTileTime + kJoinTime;
+    if (time >= least) continue;
+    least = time;
+    best = splits;
+  }
+  return best;
+}
+
+// False for sizes beyond what the kernel counts in.
+bool prepare(const Queue& queue, const TensorProduct& p, Launch* l) {
+  const int64_t all_columns = int64_t{p.images} * p.columns;
+  const int64_t taps = p.has_taps ? int64_t{p.x.taps} * p.y.taps : 1;
+  const int64_t row_tiles = tiles_of(p.rows, kTileRows);
+  const int64_t column_tiles = tiles_of(all_columns, kTileColumns);
+  const int64_t reach_y = int64_t{p.y.taps} * p.y.dilation;
+  const int64_t reach_x = int64_t{p.x.taps} * p.x.dilation;
+  const bool near =
+      !p.has_taps || (reach_y < kMostPixels && reach_x < kMostPixels && p.y.in < kMostPixels && p.x.in < kMostPixels &&
+                      p.y.padding < kMostPixels && p.x.padding < kMostPixels && p.image_b < INT32_MAX / 2);
+  const bool fits = near && all_columns <= INT32_MAX - kTileColumns && row_tiles <= 65535 &&
+                    p.depth * taps <= INT32_MAX && p.depth <= INT32_MAX - kTileDepth &&
+                    p.rows * all_columns <= INT64_MAX / 1024;
+  if (!fits || p.rows < 1 || all_columns < 1 || p.depth < 1) return false;
+  l->p = p;
+  if (p.has_taps) {
+    l->by_taps = Divider(static_cast<int32_t>(taps));
+    l->by_x_taps = Divider(p.x.taps);
+  }
+  l->all_columns = static_cast<int32_t>(all_columns);
+  l->wide_a = p.depth % 4 == 0 && p.row_a % 4 == 0 && p.depth_a == 1 && reinterpret_cast<uintptr_t>(p.a) % 16 == 0;
+  const int64_t splits = splits_of(p, all_columns, row_tiles * column_tiles, queue);
+  l->tiles_a_split = static_cast<int32_t>(tiles_of(tiles_of(p.depth, kTileDepth), splits));
+  l->splits = static_cast<int32_t>(tiles_of(tiles_of(p.depth, kTileDepth), l->tiles_a_split));
+  if (l->splits == 1) return true;
+  l->partial = static_cast<float*>(queue.scratch);
+  l->tickets = queue.tickets;
+  return true;
+}
+
+}  // namespace
+
+#if defined(__CUDACC__)
+
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kBuffers = 4;
+// Rows of shared memory, padded so that the 32 lanes that load a fragment meet 32 banks.
+constexpr int kPitchA = kTileDepth + 4;
+constexpr int kPitchB = kTileColumns + 8;
+constexpr int kFar = INT16_MIN;                              // a row that no tap of an image reaches
+constexpr int kFetched = kTileRows * kTileDepth / kThreads;  // elements of each factor that a thread brings
 
 // A number as two of TF32, whose sum has 23 of its 24 bits.
 struct Split {
@@ -85,74 +230,6 @@ __device__ void copy_four(float* to, const float* from, bool there) {
                :
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "r"(there ? 16 : 0)
                : "memory");
-}
-
-// The column of b that a thread brings: its image, and the input pixel of its first tap, or its own place.
-struct Column {
-  const float* image;
-  int y, x;
-  bool inside;
-};
-
-__device__ Column column_of(const Launch& l, int column) {
-  const int image = column / l.p.columns;
-  const int pixel = column - image * l.p.columns;
-  Column found = {l.p.b + image * l.p.image_b, 0, pixel, column < l.all_columns};
-  if (!l.p.has_taps) return found;
-  const int y = pixel / l.p.x.out;
-  found.y = y * l.p.y.stride - l.p.y.padding;
-  found.x = (pixel - y * l.p.x.out) * l.p.x.stride - l.p.x.padding;
-  return found;
-}
-
-// A channel and a tap: how far from the first tap of a pixel it reads.
-struct Tap {
-  int offset;  // elements
-  int16_t y, x;
-};
-
-__device__ Tap tap_of(const Launch& l, int depth) {
-  const int channel = l.by_taps.divide(depth);
-  const int tap = depth - channel * static_cast<int>(l.by_taps.by);
-  const int tap_y = l.by_x_taps.divide(tap);
-  const int y = tap_y * l.p.y.dilation;
-  const int x = (tap - tap_y * static_cast<int>(l.by_x_taps.by)) * l.p.x.dilation;
-  return {channel * static_cast<int>(l.p.depth_b) + y * l.p.x.in + x, static_cast<int16_t>(y), static_cast<int16_t>(x)};
-}
-
-__device__ bool reads(const Launch& l, const Column& column, const Tap& tap) {
-  const bool in_rows = static_cast<unsigned>(column.y + tap.y) < static_cast<unsigned>(l.p.y.in);
-  const bool in_columns = static_cast<unsigned>(column.x + tap.x) < static_cast<unsigned>(l.p.x.in);
-  // Without a branch.
-  return in_rows & in_columns;
-}
-
-// The sum as its definition has it. The product of an infinity with a small half that is 0 is not a number, where that
-// with the whole number is infinite: so what is not a number is computed again, in this way.
-__device__ __noinline__ float plain_sum(const Launch& l, int row, int at) {
-  const Column column = column_of(l, at);
-  float sum = 0;
-  for (int depth = 0; depth < l.p.depth; ++depth) {
-    const float factor = l.p.a[row * l.p.row_a + depth];
-    if (!l.p.has_taps) {
-      sum += factor * column.image[depth * l.p.depth_b + column.x];
-      continue;
-    }
-    const Tap tap = tap_of(l, depth);
-    if (reads(l, column, tap)) sum += factor * column.image[column.y * l.p.x.in + column.x + tap.offset];
-  }
-  return sum;
-}
-
-__device__ void finish_element(const Launch& l, int row, int column, float sum) {
-  if (sum != sum) sum = plain_sum(l, row, column);
-  const int image = column / l.p.columns;
-  const int pixel = column - image * l.p.columns;
-  const int64_t at = image * l.p.image_out + row * l.p.row_out + pixel;
-  const Finish& finish = l.p.finish;
-  if (finish.bias != nullptr) sum += finish.bias[l.p.bias_by_row ? row : pixel];
-  if (finish.residual != nullptr) sum += finish.residual[at];
-  finish.out[at] = activated(finish.activation, sum);
 }
 
 // Where a warp's results are in the block's, and a lane's place in fragments (PTX ISA, "Matrix Fragments for mma.m16n8k8").
@@ -230,6 +307,46 @@ __device__ __forceinline__ void store_results(const Launch& l, const WarpPlace& 
   }
 }
 
+// The block that comes last to a tile of the result adds its splits, always in the same order, and leaves its ticket as it
+// was found.
+__device__ __forceinline__ void join_splits(const Launch& l, int first_row, int first_column) {
+  constexpr int kAtOnce = 8;  // rows of a thread, whose splits are on their way together
+  __shared__ bool is_last;
+  const int thread = static_cast<int>(threadIdx.x);
+  uint32_t* const ticket = l.tickets + blockIdx.y * gridDim.x + blockIdx.x;
+  // What every thread of the block has stored can be read elsewhere before the block is counted.
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) is_last = atomicAdd(ticket, 1u) == gridDim.z - 1;
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  if (thread == 0) *ticket = 0;
+  const int at = first_column + thread % kTileColumns;
+  if (at >= l.all_columns) return;
+  constexpr int kStep = kThreads / kTileColumns;
+  const int64_t count = static_cast<int64_t>(l.p.rows) * l.all_columns;
+#pragma unroll 1
+  for (int first = thread / kTileColumns; first < kTileRows; first += kAtOnce * kStep) {
+    float sums[kAtOnce] = {};
+#pragma unroll 2
+    for (int split = 0; split < l.splits; ++split) {
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int row = first_row + first + i * kStep;
+        if (row < l.p.rows) {
+          sums[i] += __ldcg(l.partial + split * count + static_cast<int64_t>(row) * l.all_columns + at);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int row = first_row + first + i * kStep;
+      if (row < l.p.rows) finish_element(l, row, at, sums[i]);
+    }
+  }
+}
+
 template <bool kTaps>
 __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_constant__ Launch l) {
 #if __CUDA_ARCH__ >= 800
@@ -285,7 +402,7 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
       for (int i = 0; i < kFetched; ++i) {
         const int at = depth + a_depth + i;
         const bool there = at < a_end;
-        copy_one(to_a + i, there ? a + at : l.p.a, there);
+        copy_one(to_a + i, there ? a + at * l.p.depth_a : l.p.a, there);
       }
     }
 #pragma unroll
@@ -335,18 +452,8 @@ __global__ void __launch_bounds__(kThreads) tensor_product_kernel(const __grid_c
   asm volatile("cp.async.wait_group 0;" : : : "memory");
   __syncthreads();
   store_results(l, of_warp, sums, tile, first_row, first_column);
+  if (l.partial != nullptr) join_splits(l, first_row, first_column);
 #endif
-}
-
-// Adds the splits, always in the same order.
-__global__ void __launch_bounds__(kBlock) join_splits_kernel(const __grid_constant__ Launch l) {
-  const int64_t count = static_cast<int64_t>(l.p.rows) * l.all_columns;
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  if (i >= count) return;
-  float sum = 0;
-  for (int split = 0; split < l.splits; ++split) sum += l.partial[split * count + i];
-  const Division by_row = divide(i, l.all_columns);
-  finish_element(l, static_cast<int>(by_row.quotient), static_cast<int>(by_row.rest), sum);
 }
 
 bool ask_for_tensor_cores() {
@@ -370,68 +477,78 @@ bool has_tensor_cores() {
   return answer == kYes;
 }
 
-int64_t tiles_of(int64_t n, int64_t tile) { return (n + tile - 1) / tile; }
-
-// How many splits of the depth there are. What a tile of the depth takes, and what joining the splits does, are
-// microseconds on an H100; sums of a product must not depend on the device, so that other devices have these too.
-int64_t splits_of(const TensorProduct& p, int64_t all_columns, int64_t blocks, size_t scratch_bytes) {
-  constexpr double kTileTime = 0.5;
-  constexpr double kJoinTime = 3;
-  const int64_t tiles = tiles_of(p.depth, kTileDepth);
-  const auto fitting = static_cast<int64_t>(scratch_bytes / sizeof(float)) / (p.rows * all_columns);
-  int64_t best = 1;
-  double least = static_cast<double>(tiles) * kTileTime;
-  for (int64_t splits = 2; splits <= tiles && splits <= fitting && splits * blocks <= kEnoughBlocks; ++splits) {
-    const double time = static_cast<double>(tiles_of(tiles, splits)) * kTileTime + kJoinTime;
-    if (time >= least) continue;
-    least = time;
-    best = splits;
-  }
-  return best;
-}
-
 }  // namespace
 
 bool launch_tensor_product(KernelContext& context, const TensorProduct& p, Error* error) {
-  const Queue queue = queue_of(context);
-  const int64_t all_columns = int64_t{p.images} * p.columns;
-  const int64_t taps = p.has_taps ? int64_t{p.x.taps} * p.y.taps : 1;
-  const int64_t row_tiles = tiles_of(p.rows, kTileRows);
-  const int64_t column_tiles = tiles_of(all_columns, kTileColumns);
-  const int64_t reach_y = int64_t{p.y.taps} * p.y.dilation;
-  const int64_t reach_x = int64_t{p.x.taps} * p.x.dilation;
-  const bool near =
-      !p.has_taps || (reach_y < kMostPixels && reach_x < kMostPixels && p.y.in < kMostPixels && p.x.in < kMostPixels &&
-                      p.y.padding < kMostPixels && p.x.padding < kMostPixels && p.image_b < INT32_MAX / 2);
-  const bool fits = near && all_columns <= INT32_MAX - kTileColumns && row_tiles <= 65535 &&
-                    p.depth * taps <= INT32_MAX && p.depth <= INT32_MAX - kTileDepth &&
-                    p.rows * all_columns <= INT64_MAX / 1024;
-  if (!fits || p.rows < 1 || all_columns < 1 || p.depth < 1 || !has_tensor_cores()) return false;
   Launch l;
-  l.p = p;
-  if (p.has_taps) {
-    l.by_taps = Divider(static_cast<int32_t>(taps));
-    l.by_x_taps = Divider(p.x.taps);
-  }
-  l.all_columns = static_cast<int32_t>(all_columns);
-  l.wide_a = p.depth % 4 == 0 && p.row_a % 4 == 0 && reinterpret_cast<uintptr_t>(p.a) % 16 == 0;
-  const int64_t splits = splits_of(p, all_columns, row_tiles * column_tiles, queue.scratch_bytes);
-  l.tiles_a_split = static_cast<int32_t>(tiles_of(tiles_of(p.depth, kTileDepth), splits));
-  l.splits = static_cast<int32_t>(tiles_of(tiles_of(p.depth, kTileDepth), l.tiles_a_split));
-  l.partial = l.splits > 1 ? static_cast<float*>(queue.scratch) : nullptr;
-  const dim3 grid(static_cast<unsigned>(column_tiles), static_cast<unsigned>(row_tiles),
-                  static_cast<unsigned>(l.splits));
+  if (!prepare(queue_of(context), p, &l) || !has_tensor_cores()) return false;
+  const dim3 grid(static_cast<unsigned>(tiles_of(l.all_columns, kTileColumns)),
+                  static_cast<unsigned>(tiles_of(p.rows, kTileRows)), static_cast<unsigned>(l.splits));
   const auto kernel = p.has_taps ? tensor_product_kernel<true> : tensor_product_kernel<false>;
   *error = launch_kernel(context, kernel, grid, kThreads, 0, l);
-  if (*error != Error::kOk || l.partial == nullptr) return true;
-  const auto blocks = static_cast<unsigned>(tiles_of(p.rows * all_columns, kBlock));
-  *error = launch_kernel(context, join_splits_kernel, blocks, kBlock, 0, l);
   return true;
 }
 
 #else
 
-bool launch_tensor_product(KernelContext&, const TensorProduct&, Error*) { return false; }
+namespace {
+
+// What the taps of a column read, in the order of the depth; 0 outside of the image.
+void gather(const Launch& l, int at, const std::vector<Tap>& taps, float* to) {
+  const Column column = column_of(l, at);
+  for (int depth = 0; depth < l.p.depth; ++depth) {
+    if (!l.p.has_taps) {
+      to[depth] = column.image[depth * l.p.depth_b + column.x];
+    } else if (reads(l, column, taps[depth])) {
+      to[depth] = column.image[column.y * l.p.x.in + column.x + taps[depth].offset];
+    } else {
+      to[depth] = 0;
+    }
+  }
+}
+
+// A split after the other, as blocks of the device do: of each, tiles of the depth.
+float sum_of_splits(const Launch& l, const float* a, const float* b) {
+  const int end = l.p.depth;
+  const int whole = end / kTileDepth * kTileDepth;
+  float sum = 0;
+  for (int split = 0; split < l.splits; ++split) {
+    float lanes[kTileDepth] = {};
+    const int first = split * l.tiles_a_split * kTileDepth;
+    const int last = first + l.tiles_a_split * kTileDepth;
+    for (int depth = first; depth < last && depth < whole; depth += kTileDepth) {
+      for (int i = 0; i < kTileDepth; ++i) lanes[i] += a[(depth + i) * l.p.depth_a] * b[depth + i];
+    }
+    for (int depth = whole; depth >= first && depth < last && depth < end; ++depth) {
+      lanes[depth - whole] += a[depth * l.p.depth_a] * b[depth];
+    }
+    float of_split = 0;
+    for (const float lane : lanes) of_split += lane;
+    sum += of_split;
+  }
+  return sum;
+}
+
+void run_on_host(const Launch& l) {
+  std::vector<Tap> taps;
+  for (int depth = 0; l.p.has_taps && depth < l.p.depth; ++depth) taps.push_back(tap_of(l, depth));
+  std::vector<float> b(l.p.depth);
+  for (int at = 0; at < l.all_columns; ++at) {
+    gather(l, at, taps, b.data());
+    for (int row = 0; row < l.p.rows; ++row) {
+      finish_element(l, row, at, sum_of_splits(l, l.p.a + row * l.p.row_a, b.data()));
+    }
+  }
+}
+
+}  // namespace
+
+bool launch_tensor_product(KernelContext& context, const TensorProduct& p, Error* error) {
+  Launch l;
+  if (!emulated_tensor_cores || !prepare(queue_of(context), p, &l)) return false;
+  *error = run_or_defer(context, [l] { run_on_host(l); });
+  return true;
+}
 
 #endif
 

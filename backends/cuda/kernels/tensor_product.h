@@ -13,7 +13,7 @@ namespace berth::cuda {
 struct TensorProduct {
   const float* a = nullptr;
   int32_t rows = 1, depth = 1;
-  int64_t row_a = 1;  // the elements of a row are neighbours
+  int64_t row_a = 1, depth_a = 1;
 
   // b[depth, column] = b[image * image_b + depth * depth_b + column of the image]; or, with taps, `depth` is a channel
   // and a tap, and the element is the one that the tap reads for that pixel, or 0 outside of the image.
@@ -26,13 +26,22 @@ struct TensorProduct {
   bool has_taps = false;
   Axis y = {}, x = {};
 
-  int64_t image_out = 0, row_out = 1;  // columns of an image are neighbours
+  // Columns of an image are neighbours in the result. Where y * x of `squares` is more than 1, so many rows are one channel
+  // of a larger image, in which a column, one of lines of `width`, is a square of y by x pixels, of which each row has one.
+  struct Squares {
+    int32_t y = 1, x = 1, width = 1;
+  } squares;
+  int64_t image_out = 0, row_out = 1;  // the latter of channels
   Finish finish;                       // its `out` is the result; `plane` and `channels` are not read
-  bool bias_by_row = false;            // else one a column
+  bool bias_by_row = false;            // one a channel; else one a column
 };
 
-/// Queues the product in one or two launches; the sums of a result do not depend on anything but the sizes. False, with
-/// nothing queued, on devices without such tensor cores, for sizes beyond 32 bits, and on the host.
+/// Queues the product as one launch; the sums of a result do not depend on anything but the sizes. False, with nothing
+/// queued, on devices without such tensor cores and for sizes beyond 32 bits. Where nvcc does not compile, a loop on the
+/// host computes what the launch would, unless `emulated_tensor_cores` is false.
 bool launch_tensor_product(KernelContext& context, const TensorProduct& product, Error* error);
+
+/// For tests, which change it before anything runs.
+inline bool emulated_tensor_cores = true;
 
 }  // namespace berth::cuda

@@ -58,8 +58,11 @@ struct Device : Libraries {
     CudaStream* cuda_stream = CudaStream::of(stream);
     queue.stream = cuda_stream->get();
     queue.fault = cuda_stream->fault();
-    const Result<void*> memory = allocator.allocate(kWorkspaceBytes, 0, 256);
+    constexpr uint32_t kNone[kTickets] = {};
+    const Result<void*> memory = allocator.allocate(kWorkspaceBytes + sizeof kNone, 0, 256);
     if (!memory.ok()) std::abort();
+    queue.tickets = reinterpret_cast<uint32_t*>(static_cast<uint8_t*>(*memory) + kWorkspaceBytes);
+    if (allocator.copy_host_to_device(queue.tickets, kNone, sizeof kNone, 0, nullptr) != Error::kOk) std::abort();
     queue.scratch = *memory;
     queue.scratch_bytes = kWorkspaceBytes;
     if (std::getenv("BERTH_TEST_WITHOUT_LIBRARIES") != nullptr) return;

@@ -1,6 +1,8 @@
 // The kernels as plain C++: there is no queue to wait for.
+#include <cstdlib>
 #include <vector>
 
+#include "backends/cuda/kernels/tensor_product.h"
 #include "backends/cuda/kernels_test/tested.h"
 #include "backends/cuda/queue.h"
 
@@ -10,7 +12,11 @@ Error run_tested(KernelFunction kernel, KernelContext& context, Span<EValue* con
   uint32_t fault = kNoFault;
   // As much as the longest rows of the tests take.
   static thread_local std::vector<double> scratch(size_t{1} << 17);
+  static uint32_t tickets[kTickets] = {};
+  static const bool has_tensor_cores = std::getenv("BERTH_TEST_WITHOUT_TENSOR_CORES") == nullptr;
+  emulated_tensor_cores = has_tensor_cores;
   Queue queue;
+  queue.tickets = tickets;
   queue.scratch = scratch.data();
   queue.scratch_bytes = scratch.size() * sizeof(double);
   queue.fault = &fault;
