@@ -13,11 +13,13 @@ struct Rounder {
 };
 
 BERTH_LOCAL Rounder rounder_of(const portable::ByteRounding& rounding) {
-  return {spread(rounding.divides ? rounding.scale : rounding.inverse),
+  // Of the middle, the scale may be that of other numbers than the inverse.
+  const float factor = rounding.divides ? rounding.scale : rounding.inverse;
+  return {spread(factor),
           spread(static_cast<float>(rounding.low - rounding.zero_point)),
           spread(static_cast<float>(rounding.high - rounding.zero_point)),
           spread_int(rounding.zero_point),
-          rounding.scale != 1.0f,
+          factor != 1.0f,
           rounding.divides};
 }
 
