@@ -100,7 +100,9 @@ void run_some(Profiler& profiler, Device device = Device()) {
 
 TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
   Profiler profiler(Roofline{1e9, 1e9, 1e9, 1e9, 1});
+  const auto start = std::chrono::steady_clock::now();
   run_some(profiler);
+  const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
   const std::vector<ProfiledOperator> operators = profiler.operators();
   ASSERT_EQ(operators.size(), 2u);
   EXPECT_EQ(operators[0].name, "aten::relu.out");
@@ -108,7 +110,8 @@ TEST(Profile, ADelegatesOwnTimeExcludesWhatRunsInIt) {
   EXPECT_GE(operators[0].seconds, 8e-3);
   EXPECT_EQ(operators[0].cost.bytes, 4 * 16);
   EXPECT_EQ(operators[1].name, "berth.cpu");
-  EXPECT_LT(operators[1].seconds, operators[0].seconds / 2);
+  // What is counted twice would be more than has passed, however long the process had to wait.
+  EXPECT_LE(operators[0].seconds + operators[1].seconds, all.count());
   EXPECT_EQ(profiler.instructions().size(), 3u);
   EXPECT_EQ(profiler.json()["operators"][0]["calls"], 2.0);
 }
