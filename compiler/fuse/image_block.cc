@@ -214,7 +214,7 @@ class ImageBlock::Strip {
       const int64_t above = reading.padded ? list_number(args[conv::padding], 0) : 0;
       args[conv::padding] = DimList{Dim(above), Dim(list_number(args[conv::padding], 1))};
     } else {
-      const std::vector<Dim>& shape = context_.type(node.results[0]).shape;
+      const std::vector<Dim> shape = context_.type(node.results[0]).shape;  // a copy: rows_of() adds values
       const bool joins = node.is(OpId::cat_out);
       const size_t list = joins ? size_t{arg::concat::tensors} : size_t{arg::fused_elementwise_out::inputs};
       for (ValueId& value : std::get<ir::ValueList>(args[list])) {
