@@ -124,11 +124,14 @@ class AliasFinder {
     found_.all.push_back({id, node.results[0], base, buffers});
   }
 
-  // The only result of a call in the first bytes of its only input.
+  // The only result of a call that narrows in the first bytes of its only input.
   void offer_front(NodeId id, ValueId input) {
     const ValueHome& from = live_.aliases.homes[input];
     const ValueHome& to = live_.aliases.homes[method_.node(id).results[0]];
-    if (!options_.allows_in_place()) return remark(id, 0, ReuseReason::kOff, {}, input);
+    const ir::Operator& narrows = ir::operator_of(ir::OpId::fused_elementwise_out);
+    if (!options_.allows_in_place() || !options_.in_place_set.allows_any(narrows)) {
+      return remark(id, 0, ReuseReason::kOff, {}, input);
+    }
     if (from.home != Home::kBuffer) {
       const bool constant = from.home == Home::kConstant;
       return remark(id, 0, constant ? ReuseReason::kConstant : ReuseReason::kCallersMemory, {}, input);

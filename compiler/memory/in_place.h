@@ -1,15 +1,16 @@
 // In place: which results may be computed into the bytes of an input, by conditions under which no kernel, ours or
 // ExecuTorch's, on however many threads, reads what it has overwritten.
 //
-// An operator's row (format/operators.def) names its class and the arguments. Beyond that:
+// An operator's row (format/operators.def) names its class and the arguments:
 //   element   the result and that input have the same element size, sizes (as symbols too) and dimension order; so the
 //             input is not the one that is broadcast. Of a list of tensors, each
 //   row       the same; a whole row is read before it is written
 //   self      the same; only the argument that the operator is written to change
 // An operator of one's own has no row: its maker, or the caller, names arguments of class element. A call of a nested
 // program that does nothing but make narrower elements of its one input may put them at the input's front
-// (format/narrowing.h).
-// And the input fills a place in an arena, of the result's device, read for the last time by this node through every
+// (format/narrowing.h), where berth::elementwise may be in place.
+//
+// In each case the input fills a place in an arena, of the result's device, read for the last time by this node through every
 // name that they have, and only by arguments that the row allows. A planned input of the method may be overwritten:
 // each run sets it again. Constants, what the caller owns, state and outputs are never overwritten.
 //

@@ -275,6 +275,11 @@ TEST(InPlace, ACallThatNarrowsItsInputWritesOverIt) {
   off.in_place = false;
   EXPECT_EQ(why_of("q", entry("berth.cpu"), off), "keep: %x off");
   EXPECT_EQ(arena(program_of(entry("berth.cpu"), off)), 12288u + 3072);
+  for (const auto& [op, why] : {std::pair{"aten::relu", "keep: %x off"}, {"berth::elementwise", "reuse %x"}}) {
+    MemoryOptions chosen = testing::as_written();
+    chosen.in_place_set = InPlaceSet::only({op}).value();
+    EXPECT_EQ(why_of("q", entry("berth.cpu"), chosen), why) << op;
+  }
 }
 
 TEST(InPlace, OnlyTheFirstResultTakesAnInput) {
