@@ -19,8 +19,10 @@ using ir::ValueId;
 // Both have them in the same places.
 constexpr size_t kMultiplied = arg::fused_conv_out::input;
 constexpr size_t kMultiplier = arg::fused_conv_out::weight;
+constexpr size_t kResidual = arg::fused_conv_out::residual;
 static_assert(kMultiplied == size_t{arg::fused_linear_out::input} &&
-              kMultiplier == size_t{arg::fused_linear_out::weight});
+              kMultiplier == size_t{arg::fused_linear_out::weight} &&
+              kResidual == size_t{arg::fused_linear_out::residual});
 
 bool is_float_product(const Node& node) { return node.is(OpId::fused_conv_out) || node.is(OpId::fused_linear_out); }
 
@@ -72,7 +74,12 @@ class NarrowRegion {
     for (const Argument& output : region.outputs) {
       ir::for_each_value(output, [&](const ValueId& value) { outputs_.insert(value); });
     }
-    for (NodeId id : region.nodes) add_candidate(method.node(id));
+    for (NodeId id : region.nodes) {
+      for (const Argument& argument : method.node(id).args) {
+        ir::for_each_value(argument, [&](const ValueId& value) { last_reader_[value] = id; });
+      }
+    }
+    for (NodeId id : region.nodes) add_candidate(id);
   }
 
   bool run() {
@@ -83,8 +90,7 @@ class NarrowRegion {
       Node& node = method_.node(id);
       const bool narrow = !node.results.empty() && candidates_.count(node.results[0]) != 0;
       if (is_narrow_product(node)) {
-        passes::remark(options_, "precision", method_, node,
-                       to_string(narrow ? ResultReason::kNarrowed : why_not(node)));
+        passes::remark(options_, "precision", method_, node, to_string(narrow ? ResultReason::kNarrowed : why_not(id)));
         if (narrow) type_argument(node) = ir::Dim(static_cast<int64_t>(DType::kBF16));
       }
       if (!narrow) continue;
@@ -100,15 +106,26 @@ class NarrowRegion {
   }
 
   // Results that may be narrow if all who read them are among these or fast products.
-  void add_candidate(const Node& node) {
+  void add_candidate(NodeId id) {
+    const Node& node = method_.node(id);
     if (is_narrow_product(node)) {
       if (!takes_narrow(node)) return;
       fast_.insert(&node);
     } else if (!moves_floats(node)) {
       return;
     }
-    if (outputs_.count(node.results[0]) == 0) candidates_.insert(node.results[0]);
+    if (outputs_.count(node.results[0]) == 0 && !ends_a_residual(id)) candidates_.insert(node.results[0]);
   }
+
+  // Whether a product adds a residual that the region made and nothing reads afterwards.
+  bool ends_a_residual(NodeId id) const {
+    const Node& node = method_.node(id);
+    if (!is_float_product(node)) return false;
+    const ValueId residual = value_argument(node, kResidual);
+    return residual.valid() && outputs_.count(residual) == 0 && method_.value(residual).node.valid() &&
+           last_reader_.at(residual) == id;
+  }
+
   bool moves_floats(const Node& node) const {
     const std::vector<ValueId> moved = moved_by(node);
     const auto is_float = [&](ValueId value) {
@@ -154,15 +171,16 @@ class NarrowRegion {
   }
 
   // REQUIRES: the result of this product stays f32.
-  ResultReason why_not(const Node& node) const {
-    const ValueId result = node.results[0];
+  ResultReason why_not(NodeId product) const {
+    const ValueId result = method_.node(product).results[0];
     if (outputs_.count(result) != 0) return ResultReason::kOutput;
     int products = 0;
     for (NodeId id : region_.nodes) {
       const Node& reader = method_.node(id);
       if (is_narrow_product(reader) && std::get<ValueId>(reader.args[kMultiplied]) == result) ++products;
     }
-    return products > 0 && products == uses_[result] ? ResultReason::kNoEngine : ResultReason::kReadWide;
+    if (products == 0 || products != uses_[result]) return ResultReason::kReadWide;
+    return ends_a_residual(product) ? ResultReason::kInPlace : ResultReason::kNoEngine;
   }
 
   // Whether a fast kernel reads and writes bf16 for it. Of a packed weight, its text has the dense sizes.
@@ -195,6 +213,7 @@ class NarrowRegion {
   const ir::Graph& region_;
   const IdVector<ValueId, int> uses_;
   std::set<ValueId> outputs_;
+  std::map<ValueId, NodeId> last_reader_;
   std::set<const Node*> fast_;  // products that read and write bf16
   std::set<ValueId> candidates_;
 };
@@ -206,6 +225,7 @@ const char* to_string(ResultReason reason) {
     case ResultReason::kNarrowed: return "result in bf16";
     case ResultReason::kOutput: return "result in f32: output";
     case ResultReason::kReadWide: return "result in f32: read-as-f32";
+    case ResultReason::kInPlace: return "result in f32: in-place";
     case ResultReason::kNoEngine: return "result in f32: no-kernel";
   }
   return "?";

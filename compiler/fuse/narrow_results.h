@@ -21,6 +21,8 @@
 //     result in f32: output        it leaves the delegate, whose interface is f32
 //     result in f32: read-as-f32   something reads all 24 bits: an operator that is not a product, a product of f32 or f16,
 //                                  a residual, a body of a condition or a loop
+//     result in f32: in-place      a sum can lie in its residual, which nothing reads afterwards and which is f32; a sum of
+//                                  bf16 would lie beside it
 //     result in f32: no-kernel     there is no fast kernel that writes it, or that reads it
 //
 // Behind all other passes of this room: those look for products of f32.
@@ -30,7 +32,7 @@
 
 namespace berth::fuse {
 
-enum class ResultReason : uint8_t { kNarrowed, kOutput, kReadWide, kNoEngine };
+enum class ResultReason : uint8_t { kNarrowed, kOutput, kReadWide, kInPlace, kNoEngine };
 
 const char* to_string(ResultReason reason);
 

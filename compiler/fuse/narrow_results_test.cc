@@ -126,13 +126,34 @@ TEST(NarrowResults, WhatAWideWeightIsMultipliedWithStays) {
   EXPECT_TRUE(one.says("result in f32: read-as-f32"));
 }
 
+// The residual is read again behind the sum.
 TEST(NarrowResults, SumsWithAResidualAre16BitsToo) {
-  const Fused one =
-      with_narrow_results(two_convolutions("%s: f32[1,8,6,6] = aten::add.Tensor(%a, %x, 1)\n"
-                                           "%r: f32[1,8,6,6] = aten::relu(%s)",
-                                           "return %z"));
+  const Fused one = with_narrow_results(two_convolutions(
+      "%s: f32[1,8,6,6] = aten::add.Tensor(%a, %x, 1)\n%r: f32[1,8,6,6] = aten::relu(%s)",
+      "%y: f32[1,8,6,6] = aten::convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)\nreturn %z, %y"));
   EXPECT_TRUE(has_narrow_result(one)) << one.text;
   EXPECT_TRUE(one.says("result in bf16"));
+}
+
+// A sum of f32 lies in a residual that nothing reads afterwards; one of bf16 would lie beside it.
+TEST(NarrowResults, SumsThatEndTheirResidualStay) {
+  const char* const sum = R"(
+    %a: f32[5,12] = aten::mm(%x, %w)
+    %t: f32[5,12] = aten::tanh(%a)
+    %m: f32[5,12] = aten::mm(%x, %v)
+    %s: f32[5,12] = aten::add.Tensor(%m, %t, 1)
+    %z: f32[5,12] = aten::mm(%s, %v)
+    $more
+  )";
+  const auto fused = [&](const char* more) {
+    return with_narrow_results(
+        with_constants({{"w", {12, 12}}, {"v", {12, 12}}}, "%x: f32[5,12]", filled(sum, {{"more", more}}).c_str()));
+  };
+  const Fused last = fused("return %z");
+  EXPECT_FALSE(has_narrow_result(last)) << last.text;
+  EXPECT_TRUE(last.says("result in f32: in-place"));
+  const Fused read_again = fused("%u: f32[5,12] = aten::exp(%t)\n    return %z, %u");
+  EXPECT_TRUE(has_narrow_result(read_again)) << read_again.text;
 }
 
 std::string pooled(const std::string& from) {
