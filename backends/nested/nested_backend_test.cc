@@ -21,6 +21,7 @@ using format::testing::tensor;
 using testing::Argument;
 using testing::Blobs;
 using testing::get;
+using testing::HostBackend;
 using testing::nested_add_relu;
 using testing::payload_of;
 using testing::set;
@@ -280,6 +281,68 @@ TEST_F(NestedBackendTest, AnotherDimensionOrderIsRefused) {
   ASSERT_EQ(load(program), Error::kOk) << report_.message;
   args_ = {&turned.value, &y.value, &scratch_.value};
   EXPECT_EQ(execute(), Error::kInvalidArgument);
+}
+
+/// y = bytes of x, four floats; with `more`, x is written to z too.
+ProgramDesc nested_to_bytes(bool more = false) {
+  format::MethodDesc method;
+  method.name = format::kNestedMethodName;
+  method.values = {tensor({4}),
+                   format::TensorListDesc{{0}},
+                   format::IntListDesc{{}},
+                   format::DoubleListDesc{{}},
+                   tensor({4}, -1, DType::kI8),
+                   tensor({4})};
+  method.inputs = {0};
+  method.outputs = {4};
+  method.operators = {{"berth::elementwise", "out"}, {"aten::relu", "out"}};
+  method.instructions = {KernelCallDesc{0, {1, 2, 3, 4, 4}}};
+  if (more) {
+    method.outputs.push_back(5);
+    method.instructions.push_back(KernelCallDesc{1, {0, 5, 5}});
+  }
+  ProgramDesc program;
+  program.methods = {method};
+  return program;
+}
+
+// The places of a call's tensors may be set after the load, and may be others in each call. The plan check, which has looked
+// at what a file says of them, opens no payload.
+TEST_F(NestedBackendTest, AnOutputOverAnInputIsRefusedWheneverItGetsItsPlace) {
+  struct Case {
+    const char* what;
+    bool more;          // the payload is not a chain and nothing else
+    bool host_kernels;  // false: those of a device, which do not work from the front
+    size_t offset;      // of the output, in the input's bytes
+    bool allowed;
+  };
+  const Case cases[] = {{"the front", false, true, 0, true},       {"another place", false, true, 1, false},
+                        {"the last byte", false, true, 15, false}, {"behind it", false, true, 16, true},
+                        {"not a chain", true, true, 0, false},     {"behind what is not", true, true, 16, true},
+                        {"a device", false, false, 0, false}};
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    backend_ = std::make_unique<HostBackend>(one.host_kernels);
+    Argument y(DType::kI8, {4}), z(DType::kF32, {4});
+    args_ = {&x_.value, &y.value};
+    if (one.more) args_.push_back(&z.value);
+    y.tensor.set_data(nullptr);
+    ASSERT_EQ(load(nested_to_bytes(one.more)), Error::kOk) << report_.place << ": " << report_.message;
+    set(x_, {1, -2, 3, 100});
+    y.tensor.set_data(reinterpret_cast<int8_t*>(x_.floats()) + one.offset);
+    EXPECT_EQ(execute(), one.allowed ? Error::kOk : Error::kInvalidArgument) << message_;
+    if (one.allowed) {
+      const int8_t* bytes = y.tensor.data<int8_t>();
+      EXPECT_EQ(std::vector<int8_t>(bytes, bytes + 4), (std::vector<int8_t>{1, -2, 3, 100}));
+    } else {
+      EXPECT_EQ(message_, "argument 1 lies over an input, which is read after it");
+      EXPECT_EQ(get(x_), (std::vector<float>{1, -2, 3, 100})) << "nothing was written";
+    }
+    unload();
+    const bool refused = load() == Error::kInvalidProgram;
+    EXPECT_EQ(refused, !one.allowed) << "with its place known at load";
+    unload();
+  }
 }
 
 // A move of the outer program may bring another tensor than the one that was loaded.

@@ -213,7 +213,7 @@ bool NestedDelegate::lies_over_input(Span<EValue* const> args, size_t output) co
     const Tensor& read = args[i]->tensor();
     if (narrows && read.raw() == written.raw()) continue;
     const uintptr_t at = reinterpret_cast<uintptr_t>(read.raw());
-    if (at != 0 && at < begin + bytes && begin < at + capacity_bytes(read)) return true;
+    if (at != 0 && at < begin + bytes && begin < at + read.nbytes()) return true;
   }
   return false;
 }
@@ -271,9 +271,16 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
   for (size_t i = inputs; i < inputs + outputs; ++i) BERTH_RETURN_IF_ERROR(bind_argument(context, args, i));
   BERTH_RETURN_IF_ERROR(give_scratch(context, args));
   const size_t input = overwritten_input();
-  if (input == SIZE_MAX) return Error::kOk;
-  return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
-              input);
+  if (input != SIZE_MAX) {
+    return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
+                input);
+  }
+  // Where they lie may not have been known at load, or be another place now.
+  for (size_t i = inputs; i < inputs + outputs; ++i) {
+    if (changed_input[i - inputs] != kNoInput || !lies_over_input(args, i)) continue;
+    return fail(context, Error::kInvalidArgument, "argument %zu lies over an input, which is read after it", i);
+  }
+  return Error::kOk;
 }
 
 Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> args, size_t i) {

@@ -37,11 +37,20 @@ inline Error write_all(KernelContext&, Span<EValue* const> args) {
   return Error::kOk;
 }
 
-/// The runtime's test kernels, test::threads.out and test::write_all.out.
+/// The floats of the first tensor as bytes, from the front; the code is not looked at.
+inline Error to_bytes(KernelContext&, Span<EValue* const> args) {
+  const Tensor& from = args[0]->items()[0]->tensor();
+  Tensor& to = args[3]->tensor();
+  for (int64_t i = 0; i < from.numel(); ++i) to.data<int8_t>()[i] = static_cast<int8_t>(from.data<float>()[i]);
+  return Error::kOk;
+}
+
+/// The runtime's test kernels, test::threads.out, test::write_all.out, and berth::elementwise.out of floats to bytes.
 inline Span<const KernelTable> test_tables() {
   static constexpr KernelEntry kMore[] = {
       {"test::threads.out", "Tensor self -> Tensor out", count_threads},
       {"test::write_all.out", "Tensor self -> Tensor[] out", write_all},
+      {"berth::elementwise.out", "Tensor[] inputs, int[] code, float[] constants -> Tensor out", to_bytes},
   };
   static const KernelTable kTables[] = {kernels(), kMore};
   return kTables;
