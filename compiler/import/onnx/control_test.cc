@@ -1,20 +1,10 @@
 // If, Loop and Scan: what is decided while importing leaves no trace, what is not becomes regions, and what neither can
 // carry is refused with a sentence. Figures are worked out by hand.
+#include "compiler/import/onnx/graph_testing.h"
 #include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {
 namespace {
-
-using Inner = proto::Graph;
-
-Inner* graph(TestNode node, const char* attribute) { return node.add(attribute, AttributeType::kGraph).mutable_g(); }
-
-void add_input(Inner* g, const std::string& name) { g->add_input()->set_name(name); }
-void add_output(Inner* g, const std::string& name) { g->add_output()->set_name(name); }
-TestNode add_node(Inner* g, const std::string& type, const std::vector<std::string>& inputs,
-                  const std::vector<std::string>& outputs) {
-  return TestModel::fill(g->add_node(), type, inputs, outputs);
-}
 
 void truth(TestModel& m, const std::string& name, bool value) {
   m.tensor(name, {}, ElementType::kBool).add_int32_data(value ? 1 : 0);

@@ -1,23 +1,36 @@
 #include "compiler/import/onnx/order_nodes.h"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace berth::onnx {
 namespace {
 
-using Producers = std::unordered_map<std::string_view, size_t>;
+using Names = std::vector<std::string_view>;
 
-/// Adds to `found` the producers of all that `node` mentions, what graphs within it read included.
-void mentioned(const Node& node, const Producers& producers, std::vector<size_t>& found) {
-  const auto add = [&](std::string_view name) {
-    const auto producer = producers.find(name);
-    if (producer != producers.end()) found.push_back(producer->second);
-  };
-  for (const std::string_view name : node.inputs) add(name);
+void read_by(const Node& node, Names& found);
+
+/// Adds to `found` what `graph` reads of what is around it: a name that is bound within means what is bound there, also
+/// where something around has the same one.
+void read_by(const Graph& graph, Names& found) {
+  Names mentioned;
+  for (const Node& node : graph.nodes) read_by(node, mentioned);
+  for (const ValueInfo& output : graph.outputs) mentioned.push_back(output.name);
+  std::unordered_set<std::string_view> own;
+  for (const ValueInfo& input : graph.inputs) own.insert(input.name);
+  for (const Tensor& tensor : graph.initializers) own.insert(tensor.name);
+  for (const SparseTensor& tensor : graph.sparse_initializers) own.insert(tensor.values.name);
+  for (const Node& node : graph.nodes) own.insert(node.outputs.begin(), node.outputs.end());
+  for (const std::string_view name : mentioned) {
+    if (own.count(name) == 0) found.push_back(name);
+  }
+}
+
+/// Adds to `found` what `node` reads, and what graphs within it do.
+void read_by(const Node& node, Names& found) {
+  found.insert(found.end(), node.inputs.begin(), node.inputs.end());
   for (const Attribute& attribute : node.attributes) {
-    if (attribute.graph == nullptr) continue;
-    for (const Node& inner : attribute.graph->nodes) mentioned(inner, producers, found);
-    for (const ValueInfo& output : attribute.graph->outputs) add(output.name);
+    if (attribute.graph != nullptr) read_by(*attribute.graph, found);
   }
 }
 
@@ -49,7 +62,7 @@ std::vector<size_t> fitting_order(const std::vector<std::vector<size_t>>& reads)
 }  // namespace
 
 void order_nodes(std::vector<Node>& nodes) {
-  Producers producers;
+  std::unordered_map<std::string_view, size_t> producers;
   for (size_t i = 0; i < nodes.size(); ++i) {
     for (const std::string_view output : nodes[i].outputs) {
       if (!output.empty()) producers.emplace(output, i);
@@ -57,9 +70,16 @@ void order_nodes(std::vector<Node>& nodes) {
   }
   std::vector<std::vector<size_t>> reads(nodes.size());
   bool ordered = true;
+  Names names;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    mentioned(nodes[i], producers, reads[i]);
-    for (const size_t producer : reads[i]) ordered = ordered && producer < i;
+    names.clear();
+    read_by(nodes[i], names);
+    for (const std::string_view name : names) {
+      const auto producer = producers.find(name);
+      if (producer == producers.end()) continue;
+      reads[i].push_back(producer->second);
+      ordered = ordered && producer->second < i;
+    }
   }
   if (ordered) return;
   std::vector<Node> sorted;
