@@ -266,9 +266,9 @@ def matmul_nbits(c):
 
 
 def matmul_bnb4(c):
-    block, k, columns = c.pick(16, 32), c.size(3, 70), 2 * c.size(1, 9)
+    block, k, columns = c.pick(16, 32), c.size(3, 70), c.size(1, 18)
     c.reals(c.size(1, 4), k)
-    c.add(c.rng.integers(0, 256, k * columns // 2).astype(np.uint8), constant=True)
+    c.add(c.rng.integers(0, 256, -(-k * columns // 2)).astype(np.uint8), constant=True)
     c.add(c.rng.random(-(-k * columns // block)).astype(np.float32), constant=True)
     c.attributes = {"K": k, "N": columns, "block_size": block, "quant_type": c.pick(0, 1)}
 
@@ -301,6 +301,8 @@ def linear_regressor(c):
     rows = c.size(1, 3)
     linear(c, rows)
     c.attributes["targets"] = rows
+    if rows > 1:
+        c.attributes["post_transform"] = c.pick("NONE", "SOFTMAX", "LOGISTIC")
 
 
 def linear_classifier(c):

@@ -95,9 +95,12 @@ void import_imputer(NodeContext& n) {
   n.output(0, n.op(OpId::where_self_out, {hit, n.cast(of_features(n, "imputed_value_floats", x), n.dtype(x)), x}));
 }
 
-// Rows divided by their largest element or by their norm; rows of norm 0 stay.
+// Rows divided by their largest element or by their norm; rows of norm 0 stay. As in ONNX Runtime, the largest is that of
+// the numbers with their signs, not of their magnitudes: [-1, -2] becomes [1, 2].
 void import_normalizer(NodeContext& n) {
   const ValueId x = n.cast(n.input(0), DType::kF32);
+  const int rank = n.rank(x);
+  if (n.ok() && rank != 1 && rank != 2) return n.invalid("expected 1 or 2 dimensions, found " + n.type_text(x));
   const std::string name = n.text("norm", "MAX");
   const DimList last = {Dim(-1)};
   ValueId norm;
@@ -110,12 +113,21 @@ void import_normalizer(NodeContext& n) {
   n.output(0, n.op(OpId::div_out, {x, n.op(OpId::where_self_out, {none, n.splat(DType::kF32, {}, 1), norm})}));
 }
 
-/// x [N, C] times 'coefficients' [`rows`, C], plus 'intercepts': [N, rows].
-ValueId linear_scores(NodeContext& n, int64_t rows) {
-  ValueId x = n.cast(n.input(0), DType::kF32);
-  if (n.rank(x) == 1) x = n.pad_rank(x, 2);
+/// The input as f32[N, C].
+ValueId samples(NodeContext& n) {
+  const ValueId x = n.cast(n.input(0), DType::kF32);
+  return n.rank(x) == 1 ? n.pad_rank(x, 2) : x;
+}
+
+/// C of samples [N, C]; 0 for what is not that.
+int64_t feature_count(NodeContext& n, ValueId x) {
+  return n.rank(x) == 2 ? n.fixed(n.dim(x, 1), "the number of features") : 0;
+}
+
+/// `x` [N, C] times 'coefficients' [`rows`, C], plus 'intercepts': [N, rows].
+ValueId linear_scores(NodeContext& n, ValueId x, int64_t rows) {
   const std::vector<double> weights = n.numbers("coefficients");
-  const int64_t features = n.rank(x) == 2 ? n.fixed(n.dim(x, 1), "the number of features") : 0;
+  const int64_t features = feature_count(n, x);
   const std::vector<double> intercepts = n.numbers("intercepts");
   const auto count = static_cast<int64_t>(weights.size());
   if (n.ok() && (features < 1 || count % features != 0 || count / features != rows ||
@@ -137,17 +149,27 @@ ValueId post_transformed(NodeContext& n, ValueId y) {
 }
 
 void import_linear_regressor(NodeContext& n) {
-  n.output(0, post_transformed(n, linear_scores(n, n.integer("targets", 1))));
+  const int64_t targets = n.integer("targets", 1);
+  if (targets < 1) return n.invalid("attribute 'targets' must be at least 1, found " + std::to_string(targets));
+  const std::string transform = n.text("post_transform", "NONE");
+  if (targets == 1 && (transform == "LOGISTIC" || transform == "SOFTMAX")) {
+    return n.unsupported("attribute 'post_transform' of one target, which ONNX Runtime does not heed");
+  }
+  n.output(0, post_transformed(n, linear_scores(n, samples(n), targets)));
 }
 
 // The label of the largest score, and the scores.
 void import_linear_classifier(NodeContext& n) {
+  if (n.has_attribute("classlabels_strings")) return n.unsupported("texts as labels");
   const std::vector<int64_t> classes = n.integers("classlabels_ints");
-  if (classes.empty()) return n.unsupported("texts as labels");
+  if (n.ok() && classes.empty()) return n.invalid("there are no labels: attribute 'classlabels_ints' is missing");
   const auto count = static_cast<int64_t>(classes.size());
-  if (n.numbers("intercepts").size() == 1 && count == 2)
+  if (n.ok() && count < 2) return n.invalid("expected two labels or more, found one");
+  const ValueId x = samples(n);
+  if (count == 2 && static_cast<int64_t>(n.numbers("coefficients").size()) == feature_count(n, x)) {
     return n.unsupported("one row of coefficients for two classes");
-  const ValueId scores = linear_scores(n, count);
+  }
+  const ValueId scores = linear_scores(n, x, count);
   const ValueId best = n.op(OpId::argmax_out, {scores, Dim(-1), false});
   n.output(0, n.op(OpId::index_Tensor_out, {n.ints(classes), ValueList{best}}));
   n.output(1, post_transformed(n, scores));
