@@ -81,14 +81,16 @@ void import_skip_rms_normalization(NodeContext& n) {
   n.output(0, n.op(OpId::mul_out, {n.op(OpId::mul_out, {x, inverse}), n.input(2)}));
 }
 
-// The weight is [columns, blocks, bytes of a block], elements of 2 or 4 bits with the low one first, or of 8; the row of
-// a block is (q - zero point) · scale, the zero points packed as the elements are.
+// The weight is [columns, blocks, bytes of a block], u8, elements of 2 or 4 bits with the low one first, or of 8; the row
+// of a block is (q - zero point) · scale, the zero points packed as the elements are.
 ValueId unpacked(NodeContext& n, ValueId packed, int64_t bits) {
   if (bits == 8) return packed;
   ValueList parts;
   for (int64_t shift = 0; shift < 8; shift += bits) {
-    const ValueId low = n.op(OpId::bitwise_right_shift_Tensor_Scalar_out, {packed, Dim(shift)});
-    parts.push_back(n.op(OpId::bitwise_and_Scalar_out, {low, Dim((1 << bits) - 1)}));
+    ValueId part = packed;
+    if (shift != 0) part = n.op(OpId::bitwise_right_shift_Tensor_Scalar_out, {part, Dim(shift)});
+    if (shift + bits != 8) part = n.op(OpId::bitwise_and_Scalar_out, {part, Dim((1 << bits) - 1)});
+    parts.push_back(part);
   }
   const ValueId beside = n.op(OpId::stack_out, {parts, Dim(-1)});
   std::vector<Dim> shape = n.shape(packed);
@@ -206,7 +208,8 @@ void import_matmul_nbits(NodeContext& n) {
   ValueId centred = n.cast(q, type);
   if (n.has_input(3)) {
     ValueId zero = n.input(3);
-    if (!is_floating(n.dtype(zero))) {
+    if (n.ok() && !is_floating(n.dtype(zero))) {
+      if (n.dtype(zero) != DType::kU8) return n.invalid("zero points must be u8, found " + n.type_text(zero));
       const int64_t bytes = (blocks * bits + 7) / 8;
       zero = unpacked(n, n.view(zero, {Dim(columns), Dim(bytes)}), bits);
       zero = n.slice(zero, 1, 0, blocks);
@@ -225,10 +228,14 @@ void import_matmul_nbits(NodeContext& n) {
 // Codes of 4 bits, the high one first, of the weight [N, K] row by row, each for a number of a table; a block of them has
 // the magnitude of its largest as scale. NF4 are the quantiles of a normal distribution (Dettmers et al., QLoRA, 2023).
 void import_matmul_bnb4(NodeContext& n) {
+  const int64_t kind = n.integer("quant_type", 1);
+  if (kind != 0 && kind != 1) {
+    return n.invalid("attribute 'quant_type' must be 0 (FP4) or 1 (NF4), found " + std::to_string(kind));
+  }
   const std::vector<double> positive = {0, 0.0625 / 12, 8.0 / 12, 1, 4.0 / 12, 6.0 / 12, 2.0 / 12, 3.0 / 12};
   std::vector<double> table = positive;
   for (const double number : positive) table.push_back(-number);
-  if (n.integer("quant_type", 1) != 0) {
+  if (kind == 1) {
     table = {-1,
              -0.6961928009986877,
              -0.5250730514526367,
