@@ -79,13 +79,10 @@ class InputTypes {
       }
       if (input == nullptr) return wrong(name, "--input-shape names no input of the model; it has: " + known);
       std::vector<Extent> extents;
-      if (!parse_extents(text, &extents, names)) {
+      const bool fits = input->has_shape && lowering::parse_extents_of_rank(text, input->shape.size(), names, &extents);
+      if (!fits && !parse_extents(text, &extents, names)) {
         return wrong(name, "--input-shape \"" + text + "\" is not a shape; write 1x3x224x224, or 1..8x3x224x224");
       }
-      // "HxW" is two sizes, unless the model has one called so, and no room for two.
-      std::vector<Extent> split;
-      const size_t rank = input->shape.size();
-      if (extents.size() != rank && parse_extents(text, &split) && split.size() == rank) extents = std::move(split);
       if (!given_.emplace(name, std::move(extents)).second) return wrong(name, "--input-shape is given twice");
     }
     return Done{};

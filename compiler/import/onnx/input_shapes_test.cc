@@ -72,6 +72,44 @@ TEST(InputShapes, NamesOfTheModelMayHaveAnX) {
                   "contradicts the model, which says 1xmax_length; a new name of a size has no x");
 }
 
+// The fear: HxW is one size of the model, so that H and W beside another name with an x are two that it does not have.
+TEST(InputShapes, NamesAreSplitAsTheDimensionsOfTheModelAreMany) {
+  TestModel m;
+  m.symbolic_input("pixels", {"HxW"});
+  m.symbolic_input("image", {"H", "W", "max_length"});
+  m.symbolic_input("rows", {"HxW", "max_length"});
+  m.node("Relu", {"image"}, {"y"});
+  m.output("y");
+  const std::vector<std::string> bounds = {"H=1..4", "W=1..4", "HxW=1..16", "max_length=1..8"};
+  EXPECT_EQ(first_line(m, where(bounds, {{"image", "HxWxmax_length"}, {"rows", "HxWxmax_length"}})),
+            "f32[HxW] f32[H,W,max_length] f32[HxW,max_length] ");
+  EXPECT_EQ(first_line(m, where(bounds, {{"image", "HxWx2..5"}})), "f32[HxW] f32[H,W,max_length] f32[HxW,max_length] ");
+  EXPECT_EQ(first_line(m, where({"H=1..4", "V=1..4", "HxW=1..16", "max_length=1..8"}, {{"image", "HxVxmax_length"}})),
+            "f32[HxW] f32[H,V,max_length] f32[HxW,max_length] ");
+  EXPECT_CONTAINS(first_line(m, shapes({{"image", "HxWxmax_lengthx3x4"}})), "contradicts the model");
+}
+
+TEST(InputShapes, NamesThatTheModelHasComeBeforeNewOnes) {
+  TestModel m;
+  m.symbolic_input("x", {"a", "bxc"});
+  m.symbolic_input("z", {"axb"});
+  m.node("Relu", {"x"}, {"y"});
+  m.output("y");
+  EXPECT_EQ(first_line(m, where({"a=1..2", "bxc=1..6", "axb=1..4"}, {{"x", "axbxc"}})), "f32[a,bxc] f32[axb] ");
+}
+
+// There are 3^16 ways to begin. The fear: each is tried.
+TEST(InputShapes, LongTextsAreSplitAtOnce) {
+  TestModel m;
+  m.symbolic_input("x", std::vector<std::string>(16, "a"));
+  m.symbolic_input("z", {"axa", "axaxa"});
+  m.node("Relu", {"x"}, {"y"});
+  m.output("y");
+  std::string text = "a";
+  for (int i = 0; i < 5000; ++i) text += "xa";
+  EXPECT_CONTAINS(first_line(m, shapes({{"x", text}})), "contradicts the model");
+}
+
 TEST(InputShapes, UnboundDimensionsAreAnErrorThatSaysWhatToPass) {
   EXPECT_EQ(
       failure(two_inputs()),
