@@ -338,6 +338,9 @@ def indexing():
     case("index", "isclose_tolerances", lambda x, y: torch.isclose(x, y, rtol=0, atol=1), whole(9), whole(9))
     case("index", "isin", torch.isin, whole(3, 4, low=0, high=6), whole(2, 2, low=0, high=6))
     case("index", "isin_none_of", lambda x, y: torch.isin(x, y, invert=True), real(7), torch.zeros(0))
+    case("index", "isin_of_number", lambda x: (torch.isin(0.1, x), torch.isin(2, x)), torch.tensor([0.1, 1.], dtype=torch.float16))
+    case("index", "isclose_large", lambda x, y: (torch.isclose(x, y, rtol=0, atol=0), torch.isclose(x, y)),
+         torch.tensor([16777217, 3]), torch.tensor([16777216, 3]))
     case("index", "isin_number", lambda x: torch.isin(x, 2), whole(5, low=0, high=4))
     case("index", "mask_write", lambda x, m: torch.where(m, x, x.new_zeros(())), real(3, 5), truth(3, 5))
     case("index", "nonzero", lambda x: x.nonzero(), truth(3, 5))
@@ -437,12 +440,13 @@ def attention():
 
 def all_cases():
     if not CASES:
+        from pt2_autocast import autocast
         from pt2_complex import complexes
         from pt2_modules import module_programs
         from pt2_programs import whole_programs
         from pt2_whole_operators import whole_operators
         for family in (activations, pointwise, casts, layout, linear, integer_products, convolutions, norms, reductions,
-                       indexing, creation, resizing, recurrent, attention, complexes, *whole_programs(),
+                       indexing, creation, resizing, recurrent, attention, autocast, complexes, *whole_programs(),
                        *module_programs(), *whole_operators()):
             SEED.manual_seed(7)
             torch.manual_seed(7)

@@ -218,7 +218,25 @@ Factor contracted(Lowering& n, const Factor& a, const Factor& b, const Labels& w
   return {n.view(product, size), result};
 }
 
+/// Whether `labels`, those of `value`, have `label` for a dimension of another size than 1.
+bool is_long(Lowering& n, ValueId value, const Labels& labels, int label) {
+  return has(labels, label) && n.dim(value, position(labels, label)) != Dim(1);
+}
+
 }  // namespace
+
+bool einsum_contracts(Lowering& n, const std::string& text, const std::vector<ValueId>& inputs) {
+  const Equation equation = parse_equation(n, text, inputs);
+  for (size_t i = 0; i < equation.inputs.size() && n.ok(); ++i) {
+    for (const int label : equation.inputs[i]) {
+      if (has(equation.output, label) || !is_long(n, inputs[i], equation.inputs[i], label)) continue;
+      for (size_t k = i + 1; k < equation.inputs.size(); ++k) {
+        if (is_long(n, inputs[k], equation.inputs[k], label)) return true;
+      }
+    }
+  }
+  return false;
+}
 
 ValueId einsum(Lowering& n, const std::string& text, const std::vector<ValueId>& inputs) {
   const Equation equation = parse_equation(n, text, inputs);

@@ -16,4 +16,7 @@ namespace berth::lowering {
 /// The value of `equation` for `inputs`; spaces in it mean nothing.
 ValueId einsum(Lowering& n, const std::string& equation, const std::vector<ValueId>& inputs);
 
+/// Whether that is a matrix product: two inputs share a label that the result lacks, and whose size is not 1 in them.
+bool einsum_contracts(Lowering& n, const std::string& equation, const std::vector<ValueId>& inputs);
+
 }  // namespace berth::lowering

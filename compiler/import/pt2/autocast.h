@@ -1,18 +1,15 @@
-// torch.autocast: a region whose products are computed in 16 bits, and which export keeps as a graph of its own
+// torch.autocast("cpu"): a region whose products are computed in 16 bits, and which export keeps as a graph of its own
 // (wrap_with_autocast). run_decompositions() writes its casts into the file instead.
 //
-// Source: PyTorch's page on autocast, "CPU ops that autocast to bfloat16 or float16" and "to float32".
+// Source: what PyTorch 2.15 registers for the key AutocastCPU, which tests/compat/pt2_autocast.py compares.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
-#include "base/dtype.h"
+#include "compiler/import/pt2/node_context.h"
 
 namespace berth::pt2 {
 
-/// What a region that computes products in `type` casts the floats to that `op` reads, a name such as
-/// "aten.conv2d.padding"; nothing where they stay. f64 always stays.
-std::optional<DType> autocast(std::string_view op, DType type);
+/// Within a region of torch.autocast: has `n` cast the floats that its node reads as PyTorch casts them there. Those of
+/// f64 always stay. Fails for operators of which PyTorch casts what they compute on the way.
+void apply_autocast(NodeContext& n);
 
 }  // namespace berth::pt2

@@ -237,6 +237,21 @@ void import_wrapper(NodeContext& n) {
   for (size_t i = 0; i < outputs.size(); ++i) n.output(i, outputs[i]);
 }
 
+/// The type of an enabled region of torch.autocast, which is bf16 where none is given.
+DType autocast_type(NodeContext& n) {
+  const std::vector<NamedArgument>& inputs = n.node().inputs;
+  const bool given = inputs.size() > 1 && inputs[1].value.kind != ArgumentKind::kNone;
+  if (!given) return DType::kBF16;
+  const IrArgument type =
+      inputs[1].value.kind == ArgumentKind::kScalarType ? n.value(inputs[1].value, "dtype") : None();
+  const Dim* number = std::get_if<Dim>(&type);
+  for (const DType narrow : {DType::kBF16, DType::kF16}) {
+    if (number != nullptr && *number == number_of(narrow)) return narrow;
+  }
+  if (n.ok()) n.unsupported("torch.autocast of another type than torch.bfloat16 or torch.float16");
+  return DType::kBF16;
+}
+
 // wrap_with_autocast(device, type, enabled, cached, graph, operands…)
 void import_autocast(NodeContext& n) {
   const std::vector<NamedArgument>& inputs = n.node().inputs;
@@ -247,9 +262,7 @@ void import_autocast(NodeContext& n) {
       return n.unsupported(
           "torch.autocast for another device than \"cpu\"; run_decompositions() writes its casts down");
     }
-    const IrArgument type = n.value(inputs[1].value, "dtype");
-    const Dim* number = std::get_if<Dim>(&type);
-    n.state().autocast = number != nullptr ? static_cast<DType>(number->value) : DType::kBF16;
+    n.state().autocast = autocast_type(n);
   }
   import_wrapper(n);
   n.state().autocast = around;

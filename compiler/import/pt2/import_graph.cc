@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "compiler/import/pt2/autocast.h"
+
 namespace berth::pt2 {
 namespace {
 
@@ -89,6 +91,7 @@ Status GraphImporter::import_one(const Node& node) {
   if (higher.empty()) {
     const Importer importer = find_importer(node.target, state_.module.operators.get());
     if (!importer.found()) n.unsupported("Berth does not have this operator");
+    if (n.ok()) apply_autocast(n);
     if (n.ok()) import_node(n, importer);
   } else {
     import_higher_order(n, higher);

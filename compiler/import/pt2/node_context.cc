@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/import/pt2/autocast.h"
-
 namespace berth::pt2 {
 namespace {
 
@@ -87,7 +85,6 @@ NodeContext::NodeContext(ImportState& state, ir::Builder& build, Scope& scope, c
       graph_(graph),
       node_(node),
       first_new_value_(state.method.values.next_id()) {
-  if (state.autocast.has_value()) floats_ = autocast(name().type, *state.autocast);
   for (const Argument& output : node.outputs) {
     if (output.names.empty() && output.kind != ArgumentKind::kTensors) outputs_.emplace_back();  // None
     outputs_.insert(outputs_.end(), output.names.begin(), output.names.end());

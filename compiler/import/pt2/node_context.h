@@ -91,6 +91,9 @@ class NodeContext : public lowering::Lowering {
   using Lowering::dtype;
   using Lowering::numbers;
 
+  /// From here on accessors cast floats to `type`, those of f64 apart (autocast.h).
+  void cast_floats(DType type) { floats_ = type; }
+
   // Complex numbers
   /// Whether the node reads or gives a complex tensor, or reads a complex number.
   bool is_complex() const;
@@ -131,7 +134,7 @@ class NodeContext : public lowering::Lowering {
   std::vector<std::string> outputs_;
   ValueId first_new_value_;
   Part part_ = Part::kNone;
-  std::optional<DType> floats_;  // what floats that the node reads are cast to (autocast.h)
+  std::optional<DType> floats_;  // what floats that the node reads are cast to
 };
 
 /// "at model.py:12: return self.fc(x)": where the user wrote the node; empty when the file does not say.
