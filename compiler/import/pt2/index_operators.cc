@@ -37,10 +37,11 @@ void import_index(NodeContext& n) {
   n.output(n.op(OpId::index_Tensor_out, {x, without_masks(n, indices)}));
 }
 
-// Each element beside all that it may be.
+// Each element beside all that it may be. A number on either side is of the other's type.
 void import_isin(NodeContext& n) {
-  const ValueId x = n.tensor(n.has("elements") ? "elements" : "element");
-  const ValueId all = n.tensor(n.has("test_elements") ? "test_elements" : "test_element", x);
+  const ValueId tensor = n.tensor(n.has("elements") ? "elements" : "test_elements");
+  const ValueId x = n.has("elements") ? tensor : n.tensor("element", tensor);
+  const ValueId all = n.has("test_elements") ? n.tensor("test_elements") : n.tensor("test_element", tensor);
   std::vector<Dim> beside = n.shape(x);
   beside.emplace_back(1);
   const ValueId row = n.view(all, {n.product(n.shape(all), 0, n.rank(all))});

@@ -119,8 +119,11 @@ void import_cdist(NodeContext& n) {
 void import_int_mm(NodeContext& n) {
   const ValueId a = n.tensor("self");
   const ValueId b = n.tensor("mat2");
-  if (n.ok() && (n.rank(a) != 2 || n.rank(b) != 2)) return n.invalid("expected matrices, found " + n.type_text(a));
   if (!n.ok()) return;
+  if (n.rank(a) != 2 || n.rank(b) != 2 || n.dtype(a) != DType::kI8 || n.dtype(b) != DType::kI8 ||
+      n.dim(a, 1) != n.dim(b, 0)) {
+    return n.invalid("expected matrices of i8 that fit each other, found " + n.type_text(a) + " and " + n.type_text(b));
+  }
   const int64_t k = n.fixed(n.dim(a, 1), "what is summed over");
   constexpr int64_t kExact = 1 << 10;
   constexpr int64_t kMostParts = 64;

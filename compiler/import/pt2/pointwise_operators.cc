@@ -95,14 +95,21 @@ void import_isclose(NodeContext& n) {
   ValueId a = n.tensor("self");
   ValueId b = n.tensor("other", a);
   if (n.truth("equal_nan", false)) return n.unsupported("equal_nan");
-  if (!is_floating(n.dtype(a))) a = n.cast(a, DType::kF32);
   b = n.cast(b, n.dtype(a));
+  const ValueId same = n.op(OpId::eq_Tensor_out, {a, b});
+  const double relative = n.number("rtol", 1e-5);
+  const double absolute = n.number("atol", 1e-8);
+  if (relative == 0 && absolute == 0) return n.output(same);
+  if (!is_floating(n.dtype(a))) {
+    a = n.cast(a, DType::kF32);
+    b = n.cast(b, DType::kF32);
+  }
   const ValueId error = n.op(OpId::abs_out, {n.op(OpId::sub_out, {a, b})});
-  const ValueId part = n.op(OpId::abs_out, {n.op(OpId::mul_Scalar_out, {b, n.number("rtol", 1e-5)})});
-  const ValueId allowed = n.op(OpId::add_Scalar_out, {part, n.number("atol", 1e-8)});
+  const ValueId part = n.op(OpId::abs_out, {n.op(OpId::mul_Scalar_out, {b, relative})});
+  const ValueId allowed = n.op(OpId::add_Scalar_out, {part, absolute});
   const ValueId finite = n.op(OpId::lt_Scalar_out, {error, HUGE_VAL});
   const ValueId near = n.op(OpId::logical_and_out, {finite, n.op(OpId::le_Tensor_out, {error, allowed})});
-  n.output(n.op(OpId::logical_or_out, {near, n.op(OpId::eq_Tensor_out, {a, b})}));
+  n.output(n.op(OpId::logical_or_out, {near, same}));
 }
 
 void import_isfinite(NodeContext& n) {

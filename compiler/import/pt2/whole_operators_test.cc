@@ -219,5 +219,59 @@ TEST(WholeOperators, RunsEndWhereElementsDiffer) {
   EXPECT_EQ(numbers<int64_t>(outputs[2]), Ints({2, 1, 1, 1, 1}));
 }
 
+/// Whether a is close to b, numbers of i64, by a relative tolerance and an absolute one.
+bool is_close(int64_t a, int64_t b, double relative, double absolute) {
+  TestProgram p;
+  p.input("a", {1}, kI64);
+  p.input("b", {1}, kI64);
+  p.node("aten.isclose.default",
+         {{"self", tensor("a")}, {"other", tensor("b")}, {"rtol", real(relative)}, {"atol", real(absolute)}}, "y", {1},
+         kBool);
+  p.output("y");
+  return numbers<uint8_t>(run(p, {array(DType::kI64, {1}, Ints{a}), array(DType::kI64, {1}, Ints{b})})[0])[0] != 0;
+}
+
+// The fear: they are compared as f32, in which 2^24 + 1 is 2^24.
+TEST(WholeOperators, IntegersAreCloseWithoutRounding) {
+  EXPECT_FALSE(is_close(16777217, 16777216, 0, 0));
+  EXPECT_TRUE(is_close(16777217, 16777217, 0, 0));
+  EXPECT_TRUE(is_close(100, 101, 0, 1));
+  EXPECT_TRUE(is_close(100, 101, 0.01, 0));
+  EXPECT_FALSE(is_close(100, 102, 0, 1));
+}
+
+// The fear: 0.1 is compared as f32 with f16's 0.1, which is less.
+TEST(WholeOperators, ANumberIsLookedForInTheTensorsType) {
+  constexpr int kSchemaF16 = 6;
+  TestProgram p;
+  p.input("x", {2}, kSchemaF16);
+  p.node("aten.isin.Scalar_Tensor", {{"element", real(0.1)}, {"test_elements", tensor("x")}}, "y", {}, kBool);
+  p.output("y");
+  const auto found = [&](std::vector<uint16_t> x) {
+    return numbers<uint8_t>(run(p, {array(DType::kF16, {2}, std::move(x))})[0]);
+  };
+  EXPECT_EQ(found({0x3C00, 0x2E66}), std::vector<uint8_t>{1});  // 1 and 0.1
+  EXPECT_EQ(found({0x3C00, 0x2E67}), std::vector<uint8_t>{0});
+}
+
+Expected<ir::Module> int_mm(int64_t k, int64_t other, int left, int right) {
+  TestProgram p;
+  p.input("a", {2, k}, left);
+  p.input("b", {other, 3}, right);
+  p.node("aten._int_mm.default", {{"self", tensor("a")}, {"mat2", tensor("b")}}, "y", {2, 3}, 4);
+  p.output("y");
+  return p.import();
+}
+
+// The fear: of a longer second matrix the first rows are multiplied alone, and floats lose their fractions.
+TEST(WholeOperators, ProductsOfBytesAreOfBytesThatFit) {
+  constexpr int kI8 = 2;
+  EXPECT_TRUE(int_mm(1500, 1500, kI8, kI8).ok());
+  EXPECT_TRUE(says(failure_of(int_mm(1500, 2000, kI8, kI8)), "expected matrices of i8"));
+  EXPECT_TRUE(says(failure_of(int_mm(8, 9, kI8, kI8)), "expected matrices of i8"));
+  EXPECT_TRUE(says(failure_of(int_mm(8, 8, kF32, kI8)), "expected matrices of i8"));
+  EXPECT_TRUE(says(failure_of(int_mm(8, 8, kI8, kI64)), "expected matrices of i8"));
+}
+
 }  // namespace
 }  // namespace berth::pt2
