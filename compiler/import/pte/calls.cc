@@ -88,7 +88,9 @@ bool MethodImporter::is_copy_within(const std::string& name, const flatbuffers::
   return from != nullptr && to != nullptr && format::tensor_device(*from) == format::tensor_device(*to);
 }
 
-Status MethodImporter::expand_masks(ir::ValueList* indices) {
+Status MethodImporter::expand_masks(ValueId of, ir::ValueList* indices) {
+  const ir::TensorType* picked = of.valid() ? method_.value(of).tensor() : nullptr;
+  const std::vector<Dim> sizes = picked != nullptr ? picked->shape : std::vector<Dim>();
   ir::ValueList all;
   for (const ValueId index : *indices) {
     const ir::TensorType* type = index.valid() ? method_.value(index).tensor() : nullptr;
@@ -96,6 +98,11 @@ Status MethodImporter::expand_masks(ir::ValueList* indices) {
     if (rank == 0) {
       all.push_back(index);
       continue;
+    }
+    for (size_t i = 0; i < type->shape.size(); ++i) {
+      if (all.size() + i >= sizes.size() || type->shape[i] != sizes[all.size() + i]) {
+        return invalid("has a mask of other sizes than what it picks of");
+      }
     }
     BERTH_ASSIGN_OR_RETURN(const ValueId rows, one(OpId::nonzero_out, {index}, ""));
     for (int64_t i = 0; i < rank; ++i) {
@@ -120,8 +127,9 @@ Status MethodImporter::import_operator(const ir::Operator& op, const flatbuffers
     given.push_back(std::move(value));
   }
   if (op.id == OpId::index_Tensor_out) {
+    const auto* self = std::get_if<ValueId>(&given[arg::index_Tensor_out::self]);
     auto* indices = std::get_if<ir::ValueList>(&given[arg::index_Tensor_out::indices]);
-    if (indices != nullptr) BERTH_TRY(expand_masks(indices));
+    if (self != nullptr && indices != nullptr) BERTH_TRY(expand_masks(*self, indices));
   }
   std::vector<Slot> results;
   if (op.writes_self) {

@@ -94,6 +94,25 @@ TEST(ImportPte, MasksAmongIndicesAreThePlacesOfTruth) {
   EXPECT_EQ(picked({0, 0, 0}), Floats());
 }
 
+// The fear: a shorter mask picks among the first rows, and one that is longer reads behind the last.
+TEST(ImportPte, MasksHaveTheSizesOfWhatTheyPick) {
+  const auto indexed = [](std::vector<int32_t> mask, std::vector<int32_t> indices) {
+    MethodDesc m;
+    m.values = {tensor({3, 2}, 0), tensor(mask, 64, DType::kBool), format::OptionalTensorListDesc{indices},
+                bounded({3, 2}, 128)};
+    m.inputs = {0, 1};
+    m.outputs = {3};
+    m.operators = {{"aten::index", "Tensor_out"}};
+    m.instructions = {KernelCallDesc{0, {0, 2, 3, 3}}};
+    return program_of(m);
+  };
+  for (const std::vector<int32_t>& mask : {std::vector<int32_t>{2}, {4}, {3, 3}, {2, 2}, {3, 2, 1}}) {
+    has(refusal(indexed(mask, {1})), "a mask of other sizes than what it picks of");
+  }
+  has(refusal(indexed({3}, {-1, 1})), "a mask of other sizes than what it picks of");
+  EXPECT_TRUE(import(indexed({3}, {1})).ok());
+}
+
 // Value 2 lies where value 1 does, under another shape; no instruction says so.
 TEST(ImportPte, ElidedViewsSeeWhatWasWrittenThere) {
   MethodDesc m;
