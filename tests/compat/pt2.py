@@ -122,7 +122,8 @@ def run_one(job):
     case, program, found = all_cases()[index], None, []
     with tempfile.TemporaryDirectory() as work:
         calls = functools.cache(lambda: reference(case, pathlib.Path(work)))
-        for form in FORMS:
+        # What run_decompositions() makes of a region of autocast differs in PyTorch: it loses casts of what it takes apart.
+        for form in FORMS[:1] if case.family == "autocast" else FORMS:
             folder = pathlib.Path(work) / form
             folder.mkdir()
             try:

@@ -338,7 +338,6 @@ def indexing():
     case("index", "isclose_tolerances", lambda x, y: torch.isclose(x, y, rtol=0, atol=1), whole(9), whole(9))
     case("index", "isin", torch.isin, whole(3, 4, low=0, high=6), whole(2, 2, low=0, high=6))
     case("index", "isin_none_of", lambda x, y: torch.isin(x, y, invert=True), real(7), torch.zeros(0))
-    case("index", "isin_of_number", lambda x: (torch.isin(0.1, x), torch.isin(2, x)), torch.tensor([0.1, 1.], dtype=torch.float16))
     case("index", "isclose_large", lambda x, y: (torch.isclose(x, y, rtol=0, atol=0), torch.isclose(x, y)),
          torch.tensor([16777217, 3]), torch.tensor([16777216, 3]))
     case("index", "isin_number", lambda x: torch.isin(x, 2), whole(5, low=0, high=4))

@@ -117,7 +117,7 @@ void apply_autocast(NodeContext& n) {
   const std::optional<Reads> reads = space == "aten" ? reads_of(n, name) : std::nullopt;
   if (!n.ok() || !reads.has_value()) return;
   if (*reads == Reads::kRefused) {
-    return n.unsupported("within torch.autocast, which casts on its way; run_decompositions() writes the casts down");
+    return n.unsupported("within torch.autocast, which casts on its way; run_decompositions() takes it apart, in f32");
   }
   n.cast_floats(*reads == Reads::kNarrow ? *n.state().autocast : DType::kF32);
 }
