@@ -306,8 +306,8 @@ ProgramDesc nested_to_bytes(bool more = false) {
   return program;
 }
 
-// The places of a call's tensors may be set after the load, and may be others in each call. The plan check, which has looked
-// at what a file says of them, opens no payload.
+// The places of a call's tensors may be set after the load, and may be others in each call. The plan check, which has
+// looked at what a file says of them, opens no payload.
 TEST_F(NestedBackendTest, AnOutputOverAnInputIsRefusedWheneverItGetsItsPlace) {
   struct Case {
     const char* what;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/arguments.h"
+#include "compiler/memory/narrowed_input.h"
 
 namespace berth::memory {
 namespace {
@@ -23,26 +23,6 @@ ReuseReason compare(const TensorType& input, const TensorType& result) {
   if (element_size(input.dtype) != element_size(result.dtype)) return ReuseReason::kElementDiffers;
   if (input.shape != result.shape) return ReuseReason::kSizeDiffers;
   return same_order(input, result) ? ReuseReason::kReuse : ReuseReason::kOrderDiffers;
-}
-
-/// The input that node `call` of a delegate may narrow in place: it does nothing else, as format/narrowing.h says of the
-/// program that will be made of it. Invalid where it does. Backends of devices have other kernels.
-ValueId narrowed_input(const ir::Module& module, const Method& method, const Node& call) {
-  if (!module.delegates.contains(call.delegate) || call.regions.size() != 1 || call.results.size() != 1) return {};
-  const ir::Delegate& delegate = module.delegates[call.delegate];
-  const ir::Graph& region = call.regions[0];
-  if (delegate.payload.has_value() || delegate.backend != "berth.cpu") return {};
-  if (region.inputs.size() != 1 || region.nodes.size() != 1) return {};
-  const Node& node = method.node(region.nodes[0]);
-  if (!node.is(ir::OpId::fused_elementwise_out) || region.outputs != std::vector<ir::Argument>{node.results[0]}) {
-    return {};
-  }
-  if (std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]) != region.inputs) return {};
-  const TensorType& from = method.tensor(region.inputs[0]);
-  const TensorType& to = method.tensor(node.results[0]);
-  const bool narrows = from.is_static() && from.shape == to.shape && same_order(from, to) &&
-                       element_size(to.dtype) < element_size(from.dtype);
-  return narrows ? std::get<ir::ValueList>(call.args[arg::delegate::inputs])[0] : ValueId();
 }
 
 /// Of views with symbols the upper ends may differ though the sizes never do: how many bytes each view reads is unknown
@@ -85,7 +65,7 @@ class AliasFinder {
     const Node& node = method_.node(id);
     if (node.results.empty() || is_view(live_.aliases.reasons[id]) || node.is(ir::OpId::state_read)) return;
     if (node.op->joins_or_cuts()) return;
-    const ValueId narrowed = node.is(ir::OpId::delegate) ? narrowed_input(module_, method_, node) : ValueId();
+    const ValueId narrowed = narrowed_input(module_, method_, node);
     if (narrowed.valid()) return offer_front(id, narrowed);
     if (!options_.in_place_set.may_allow_any(*node.op)) return remark(id, -1, ReuseReason::kNever);
     if (!options_.allows_in_place() || !options_.in_place_set.allows_any(*node.op))

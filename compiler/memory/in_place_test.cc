@@ -246,12 +246,14 @@ TEST(InPlace, AliasesWithOtherUpperBoundsAreNotOverwritten) {
   EXPECT_EQ(why_of("z", only), "keep: %v size-differs");
 }
 
-// A picture of floats that one delegate makes bytes of, `more` behind it, and a second that reads them.
-std::string entry(const std::string& backend, const std::string& more = "", const std::string& results = "%r") {
+// A picture of floats that one delegate makes bytes of, `before` before it, `more` behind it, and a second that reads them.
+std::string entry(const std::string& backend, const std::string& more = "", const std::string& results = "%r",
+                  const std::string& before = "") {
   return filled(R"(
     delegate @d0 "$backend"
     delegate @d1 "berth.cpu"
     method forward(%x: f32[1,3,32,32]) {
+      $before
       %q: i8[1,3,32,32] = berth::delegate([%x]) @d0 { (%a: f32[1,3,32,32])
         %b: i8[1,3,32,32] = berth::elementwise([%a], [3, 0, 1, 0, 30, 4, 0, 0, 19, 5, 3, 2, 33, 6, 0, 0], [0.04, 127.0, -128.0])
         yield %b
@@ -263,7 +265,7 @@ std::string entry(const std::string& backend, const std::string& more = "", cons
       $more
       return $results
     })",
-                {{"backend", backend}, {"more", more}, {"results", results}});
+                {{"backend", backend}, {"more", more}, {"results", results}, {"before", before}});
 }
 
 TEST(InPlace, ACallThatNarrowsItsInputWritesOverIt) {
@@ -280,6 +282,39 @@ TEST(InPlace, ACallThatNarrowsItsInputWritesOverIt) {
     chosen.in_place_set = InPlaceSet::only({op}).value();
     EXPECT_EQ(why_of("q", entry("berth.cpu"), chosen), why) << op;
   }
+}
+
+// The same floats, of which a maximum is wanted too: it has to be taken first, and a claim that no order is lower has
+// to count so.
+TEST(InPlace, ACallThatNarrowsRunsBehindWhoeverReadsTheFloats) {
+  for (const bool first : {false, true}) {
+    const std::string largest = "%z: f32[1,3,1,1] = aten::amax(%x, [2, 3], true)";
+    const std::string text = entry("berth.cpu", first ? "" : largest, "%r, %z", first ? largest : "");
+    EXPECT_EQ(arena(program_of(text)), first ? 12300u : 18432u) << "as written";
+    const EmittedProgram emitted = program_of(text, MemoryOptions{});
+    EXPECT_EQ(arena(emitted), 12300u) << (first ? "the maximum first" : "the bytes first");
+    EXPECT_TRUE(emitted.order_optimal);
+  }
+}
+
+// A program that is read again has the delegate as its nested program alone.
+TEST(InPlace, ADelegateThatIsANestedProgramNarrowsWhereThatSaysSo) {
+  const EmittedProgram emitted = program_of(entry("berth.cpu"));
+  const auto compiled = [&](size_t payload) {
+    std::string digits;
+    for (const uint8_t byte : testing::written(emitted.program.payloads.at(payload))) {
+      digits += {"0123456789abcdef"[byte / 16], "0123456789abcdef"[byte % 16]};
+    }
+    return filled(R"(
+      delegate @d0 "berth.cpu" = hex"$digits"
+      method forward(%x: f32[1,3,32,32]) {
+        %q: i8[1,3,32,32] = berth::delegate([%x]) @d0
+        return %q
+      })",
+                  {{"digits", digits}});
+  };
+  EXPECT_EQ(why_of("q", compiled(0)), "reuse %x");
+  EXPECT_EQ(why_of("q", compiled(1)), "keep: never") << "it reads bytes, whatever the call says";
 }
 
 TEST(InPlace, OnlyTheFirstResultTakesAnInput) {

@@ -7,6 +7,7 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/ir/region_devices.h"
+#include "compiler/memory/narrowed_input.h"
 
 namespace berth::memory {
 namespace {
@@ -209,11 +210,19 @@ class ProblemBuilder {
       ir::for_each_value(node.args[i], [&](const ir::ValueId& value) {
         const ir::TensorType* from = value.valid() ? method_.value(value).tensor() : nullptr;
         if (from == nullptr || from->shape != to->shape || element_size(from->dtype) != element_size(to->dtype)) return;
-        const int32_t source = buffer_of(value);
-        const int32_t target = buffer_of(node.results[0]);
-        if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
+        may_take(value, node.results[0]);
       });
     }
+    if (!set_.allows_any(ir::operator_of(ir::OpId::fused_elementwise_out))) return;
+    const ir::ValueId narrowed = narrowed_input(module_, method_, node);
+    if (narrowed.valid()) may_take(narrowed, node.results[0]);
+  }
+
+  /// `result` may lie in the bytes of `input`.
+  void may_take(ir::ValueId input, ir::ValueId result) {
+    const int32_t source = buffer_of(input);
+    const int32_t target = buffer_of(result);
+    if (source >= 0 && target >= 0 && source != target) problem_.in_place.push_back({source, target});
   }
 
   const ir::Module& module_;

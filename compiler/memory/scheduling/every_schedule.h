@@ -19,8 +19,8 @@ namespace berth::scheduling {
 ///     s = matmul(q, k)             of it was made before, and is wanted after
 ///     y = matmul(softmax(s), v)
 ///
-/// A result that may take the bytes of an argument counts as far as these may still be wanted by another task; of
-/// several such arguments it takes the one for which the least comes out.
+/// A result that may take the bytes of an argument counts as far as these may still be wanted by another task, and no
+/// more of them than it has itself; of several such arguments it takes the one for which the least comes out.
 ///
 /// Effort is counted: the tasks are tried by what is alive in the order that is given, the most first, and a network
 /// that is not pushed full proves less. REQUIRES: check(problem) is ok, `containments` and `tasks` name what is there,

@@ -87,6 +87,17 @@ TEST(EverySchedule, TakesTheBestOfSeveralInPlaceInputs) {
   EXPECT_EQ(needed(problem), 30);
 }
 
+TEST(EverySchedule, ANarrowerResultTakesNoMoreThanItsOwnBytes) {
+  // 0: x   1: q, t = narrow(x), q at x's front   2: q + t
+  Problem problem;
+  problem.tasks = 3;
+  problem.buffers = {{12, 0, {1}, false}, {3, 1, {2}, false}, {5, 1, {2}, false}, {1, 2, {}, true}};
+  problem.in_place = {{0, 1}};
+  EXPECT_EQ(needed(problem), 17);  // x and t
+  problem.buffers[0].kept = true;
+  EXPECT_EQ(needed(problem), 21) << "q beside them, and then the sum";
+}
+
 /// The peak of one order, by the definition.
 int64_t peak(const Problem& problem, const std::vector<int32_t>& order) {
   std::vector<int> step(order.size());

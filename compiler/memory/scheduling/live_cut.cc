@@ -67,9 +67,14 @@ int64_t LiveCut::least(const InPlace* in_place) {
     if (!own && made != When::kNotBefore) bytes += add_bytes(shared, made, is_wanted(shared), &network);
   }
   if (in_place != nullptr) {
+    // A result that is smaller than the argument leaves the rest of its bytes alive.
+    int64_t taken = problem_.buffers[in_place->to].bytes;
     for (const int32_t i : divided_.of[in_place->from]) {
-      const SharedBytes& shared = divided_.bytes[i];
-      bytes += add_bytes(shared, When::kBefore, is_wanted_by_others(shared), &network) - shared.bytes;
+      SharedBytes shared = divided_.bytes[i];
+      const bool wanted = is_wanted_by_others(shared);
+      shared.bytes = std::min(shared.bytes, taken);
+      taken -= shared.bytes;
+      bytes += add_bytes(shared, When::kBefore, wanted, &network) - shared.bytes;
     }
   }
   add_forerunners(&network);

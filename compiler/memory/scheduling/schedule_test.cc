@@ -153,7 +153,8 @@ Problem random_problem(std::mt19937& random, int32_t tasks) {
     for (int32_t b = 0; b < to; ++b) {
       const std::vector<int32_t>& readers = problem.buffers[b].readers;
       if (std::count(readers.begin(), readers.end(), t) == 0 || below(2) == 0) continue;
-      problem.buffers[to].bytes = problem.buffers[b].bytes;
+      // As large, or narrower elements at its front.
+      problem.buffers[to].bytes = below(3) == 0 ? (problem.buffers[b].bytes + 3) / 4 : problem.buffers[b].bytes;
       problem.in_place.push_back({b, to});
       break;
     }
@@ -192,7 +193,7 @@ Problem random_problem_of_readers(std::mt19937& random, int32_t tasks) {
       Buffer& read = problem.buffers[from];
       if (std::count(read.readers.begin(), read.readers.end(), t) != 0) continue;
       read.readers.push_back(t);
-      if (read.bytes == problem.buffers[t].bytes && below(4) != 0) {
+      if (read.bytes >= problem.buffers[t].bytes && below(4) != 0) {
         problem.in_place.push_back({from, t});
       }
     }
