@@ -5,8 +5,10 @@
 //     bytes ^                        (a is dead before e is alive)
 //           |  . c c c c .
 //           |  b b b . d d           The order is that of the plan's offsets, so at the bound no block lies higher than
-//           |  a a a a a e           in the plan.
-//           +---------------> time
+//           |  a a a a a e           in the plan. Except behind a block of which the plan uses only the front again:
+//           +---------------> time   a block ends where its largest tensor does, as long as any of its is alive, so what
+//                                    the plan puts behind bytes that lie over their floats begins behind the floats.
+//                                    Where an arena would come out larger so, the runtime takes the file's offsets.
 #pragma once
 
 #include <string>
