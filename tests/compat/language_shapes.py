@@ -1,7 +1,7 @@
 """Llama-1B's and Qwen3-0.6B's widths and heads, random weights, against transformers at every one of 256 tokens.
 
-Few layers and words, whose bits are alike, in `./dev compat language`; all of them in `./dev nightly language-models`, which
-is `./dev compat language '*_whole'`. bench/llama_models.py makes the models and exports them, with a static cache, as a
+Three cases of few layers and words, whose bits are alike, are in `./dev compat language`; the others in `./dev nightly
+language-models`, those of full size too: `./dev compat language 'llama-1b_*' 'qwen3-0.6b_*'`. bench/llama_models.py makes the models and exports them, with a static cache, as a
 program of a token and one of a prompt. transformers computes all tokens at once, without that cache.
 
 What is computed in f32 has to be what transformers gives in f32. What is computed in bf16 has to be as near to that as
@@ -28,6 +28,7 @@ PROMPT = 96
 WORDS = 1000
 LAYERS = {"llama-1b": 1, "qwen3-0.6b": 2}
 BATCHES = {("llama-1b", "8"): 3, ("qwen3-0.6b", "bf16"): 2}
+QUICK = {"llama-1b_bf16", "qwen3-0.6b_4", "qwen3-0.6b_bf16_batch"}  # a quarter of a minute each
 NEAR = 1.25  # times the error of transformers in bf16
 
 

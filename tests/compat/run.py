@@ -10,8 +10,8 @@
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
     ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers, and
                                      # as ONNX Runtime and PyTorch compute them (quantized.py, quantized_pt2e.py)
-    ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py); those of
-                                     # full size are '*_whole'
+    ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py); of the
+                                     # widths of Llama-1B and Qwen3-0.6B three, and more by name
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
