@@ -1,5 +1,5 @@
 // torch.autocast("cpu"): a region whose products are computed in 16 bits, and which export keeps as a graph of its own
-// (wrap_with_autocast). run_decompositions() writes its casts into the file instead.
+// (wrap_with_autocast). run_decompositions() leaves casts in its place, of which PyTorch loses some (docs/import.md).
 //
 // Source: what PyTorch 2.15 registers for the key AutocastCPU, which tests/compat/pt2_autocast.py compares.
 #pragma once
