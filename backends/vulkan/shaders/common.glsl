@@ -20,7 +20,9 @@ layout(local_size_x = GROUP) in;
 // a storage buffer.
 layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 
-#define NUMBER_AT(i) numbers[(i) >> 2][(i) & 3]
+// Not at a place that the compiler knows: lavapipe would make a kernel anew, in each run, for the values of uniforms that
+// its branches and loops go by. Dispatches have one layer of groups, so it is number i.
+#define NUMBER_AT(i) numbers[((i) >> 2) + int(gl_WorkGroupID.z)][(i) & 3]
 #define ITEMS NUMBER_AT(0)
 #define BEGIN(k) NUMBER_AT(1 + (k))
 #define NUMBER(i) NUMBER_AT(1 + BUFFERS + (i))
