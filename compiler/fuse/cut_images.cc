@@ -22,6 +22,8 @@ constexpr int64_t kLeastImageBytes = 256 * 1024;
 constexpr int64_t kFewestImageRows = 4;
 // Of the memory at a block: strips for less would cost more time than that is worth.
 constexpr int64_t kLeastImageGain = 8;
+// Strips that come as near to the bound as this part of it are enough: more of them take less and less off.
+constexpr int64_t kNearImageBound = 16;
 
 // A block, and the most memory that is taken at it.
 struct CutCandidate {
@@ -100,7 +102,8 @@ class ImageCutter {
     }
     for (CutCandidate& one : candidates_) {
       if (one.whole - one.whole / kLeastImageGain <= bound) continue;
-      while (one.strips < most_strips(one) && one.beside + strip_bytes(one, one.strips) > bound) ++one.strips;
+      const int64_t enough = bound + bound / kNearImageBound;
+      while (one.strips < most_strips(one) && one.beside + strip_bytes(one, one.strips) > enough) ++one.strips;
       for (const NodeId id : one.block.nodes()) context_.remark(method_.node(id), Reason::kFused, "strips of an image");
     }
   }

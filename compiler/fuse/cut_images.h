@@ -9,7 +9,9 @@
 // Rows of an image whose channels are innermost lie one behind the other, so that slices and the concatenation are names of
 // parts (memory/sub_buffers.h). What stands between, such as a chain or joined channels, is cut along.
 //
-// A block is cut where it takes more memory than anything else in the model, into as few strips as bring it below that.
+// A block is cut where it takes more memory than anything else in its delegate and than what any delegate reads and gives,
+// into as few strips as bring it to about that, or to about what strips of four rows take. Other delegates and methods are
+// not looked at: a block may be cut although one of them needs more.
 #pragma once
 
 #include "compiler/fuse/context.h"
