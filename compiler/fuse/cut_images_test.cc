@@ -84,6 +84,12 @@ TEST(CutImages, WideImagesAreThereInStrips) {
 TEST(CutImages, AResidualComesFromTheSameRows) {
   const Fused one = block({3, 1, 1}, "%x").fused("%out");
   EXPECT_GT(one.count("berth::quantized_conv"), 3u) << one.text;
+  // Where padding spoils rows at the end of a strip, those of the residual are as many.
+  Net net(6);
+  net.begin("x", 64);
+  net.conv("wide", "x", 16, 128, 1, {});
+  net.conv("out", "wide", 128, 16, 1, {3, 1, 1}, "%x");
+  EXPECT_GT(net.fused("%out").count("berth::quantized_conv"), 2u);
 }
 
 TEST(CutImages, WindowsOfManyKindsSeeTheSameRows) {
@@ -109,6 +115,16 @@ TEST(CutImages, NothingIsCutBelowWhatTheModelNeedsAnyhow) {
   net.conv("larger", "x", 16, 256, 1, {});
   const Fused one = net.fused("%out, %large, %larger");
   EXPECT_EQ(one.count("berth::quantized_conv"), 5u) << one.text;
+}
+
+// Nor where what is twice as large lies between others, and only they read it.
+TEST(CutImages, NothingIsCutBelowALargerImageOfTheSameDelegate) {
+  Net net = block({3, 1, 1});
+  net.conv("large", "x", 16, 512, 1, {});
+  net.conv("one", "large", 512, 16, 1, {});
+  net.conv("other", "large", 512, 16, 1, {});
+  const Fused one = net.fused("%out, %one, %other");
+  EXPECT_EQ(one.count("berth::quantized_conv"), 6u) << one.text;
 }
 
 TEST(CutImages, SmallImagesStayWhole) {

@@ -26,6 +26,7 @@ constexpr char kConstants[] = R"(
   const @big: f32[] = dense<[350]>
   const @bad: f32[] = dense<[inf]>
   const @three: f32[] = dense<[3]>
+  const @nothing: f32[] = dense<[0]>
   const @wt2: i8[3,4] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
 )";
 
@@ -43,6 +44,7 @@ constexpr char kValues[] = R"(
   %big: f32[] = const @big
   %bad: f32[] = const @bad
   %three: f32[] = const @three
+  %nothing: f32[] = const @nothing
 )";
 
 // In one zero point and a scale.
@@ -153,6 +155,9 @@ TEST(FuseQuantized, GivesTheNumbersOfBytesThatNothingReads) {
   const Fused read = fused_quantized(
       "%x: u8[10,3]", bytes + dequantize("%q", "[10,4]", "e", "%ys") + "%y: f32[10,4] = aten::tanh(%e)\n", kStep);
   EXPECT_NE(read.text.find("u8[10,4] = berth::quantized_linear"), std::string::npos) << read.text;
+  // Times 0: a product without a scale in the middle does not round.
+  const Fused none = fused_quantized("%x: u8[10,3]", bytes + dequantize("%q", "[10,4]", "y", "%nothing"), kStep);
+  EXPECT_NE(none.text.find("u8[10,4] = berth::quantized_linear"), std::string::npos) << none.text;
 }
 
 TEST(FuseQuantized, KeepsAnActivationThatIsNoLimit) {
