@@ -56,20 +56,25 @@ std::vector<int32_t> pooled_sizes(const Axes& a, const Array& image, bool dilate
 
 bool is_possible(const std::vector<int32_t>& sizes) { return sizes[2] > 0 && sizes[3] > 0; }
 
+// Windows at random over `image`, whose maxima are the portable kernel's.
+void expect_maxima(RandomPool& random, const Array& image, double tolerance = 1e-5) {
+  const Axes a = random.axes();
+  const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
+  if (!is_possible(sizes)) return;
+  const Array indices(DType::kI64, sizes, {}, kLast);
+  indices.tensor().set_data(nullptr);
+  expect_same_as_portable("aten::max_pool2d_with_indices.out",
+                          {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
+                          {Array(image.tensor().dtype(), sizes, {}, kLast), indices}, tolerance);
+}
+
 TEST(PoolLast, RandomMaximaKeepNaN) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   RandomPool random(seed.value);
   for (int i = 0; i < 60; ++i) {
     const Array image = random.image(i % 2 == 1);
-    const Axes a = random.axes();
-    const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
-    if (!is_possible(sizes)) continue;
-    const Array indices(DType::kI64, sizes, {}, kLast);
-    indices.tensor().set_data(nullptr);
-    expect_same_as_portable("aten::max_pool2d_with_indices.out",
-                            {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
-                            {Array(DType::kF32, sizes, {}, kLast), indices});
+    expect_maxima(random, image);
   }
 }
 
@@ -83,14 +88,7 @@ TEST(PoolLast, RandomMaximaOfBytes) {
     for (int64_t k = 0; k < image.tensor().numel(); ++k) {
       image.tensor().data<uint8_t>()[k] = static_cast<uint8_t>(random.from_to(0, 255));
     }
-    const Axes a = random.axes();
-    const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
-    if (!is_possible(sizes)) continue;
-    const Array indices(DType::kI64, sizes, {}, kLast);
-    indices.tensor().set_data(nullptr);
-    expect_same_as_portable("aten::max_pool2d_with_indices.out",
-                            {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
-                            {Array(type, sizes, {}, kLast), indices}, 0);
+    expect_maxima(random, image, 0);
   }
 }
 
@@ -105,14 +103,7 @@ TEST(PoolLast, RandomMaximaOfBf16) {
       uint16_t& x = image.tensor().data<uint16_t>()[k];
       if ((x & 0x7fff) > 0x7f80 && random.from_to(0, 1) == 1) x = static_cast<uint16_t>(x ^ 0x8000);
     }
-    const Axes a = random.axes();
-    const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
-    if (!is_possible(sizes)) continue;
-    const Array indices(DType::kI64, sizes, {}, kLast);
-    indices.tensor().set_data(nullptr);
-    expect_same_as_portable("aten::max_pool2d_with_indices.out",
-                            {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
-                            {Array(DType::kBF16, sizes, {}, kLast), indices}, 0);
+    expect_maxima(random, image, 0);
   }
 }
 

@@ -5,8 +5,7 @@
 #include "backends/cuda/device/cuda_backend.h"
 #include "backends/cuda/fake/fake_runtime.h"
 #include "backends/cuda/kernels_test/suite_models.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/device/loaded_model.h"
 
 namespace berth::cuda {
 namespace {
@@ -30,24 +29,12 @@ TEST_P(FakeCudaModels, AreOneGraphARunOfFewLaunches) {
     CudaBackend backend;
     DeviceAllocatorRegistry registry;
     ASSERT_EQ(registry.register_allocator(&allocator), Error::kOk);
-    Backend* const backends[] = {&backend};
-    Report report;
-    LoadOptions options;
-    options.registry = &registry;
-    options.backends = backends;
-    options.report = &report;
-    const BufferLoader loader(file);
-    const auto program = Program::load(loader, portable::kernels(), options);
-    ASSERT_TRUE(program.ok()) << report.place << ": " << report.message;
-    HostOptions host;
-    host.report = &report;
-    host.resident = true;  // graphs are made when it is loaded
-    auto loaded = HostMethod::load(*program, "forward", host);
-    ASSERT_TRUE(loaded.ok()) << report.place << ": " << report.message;
+    device_tests::LoadedModel loaded(file, backend, registry, true);  // which makes graphs
+    ASSERT_TRUE(loaded.ok());
     EXPECT_EQ(backend.counts().graphs, 1u);
     const uint64_t allocations = device_allocations();
     for (uint64_t turn = 1; turn <= 2; ++turn) {
-      model.expect_pytorchs_output(loaded->method());
+      model.expect_pytorchs_output(loaded.method());
       EXPECT_EQ(backend.counts().submissions, turn) << "one delegate, and one graph a run";
       EXPECT_EQ(backend.replays(), turn);
     }

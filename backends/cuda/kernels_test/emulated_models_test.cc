@@ -2,8 +2,7 @@
 // PyTorch's outputs.
 #include "backends/cuda/kernels_test/emulated_backend.h"
 #include "backends/cuda/kernels_test/suite_models.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/device/loaded_model.h"
 
 namespace berth {
 namespace {
@@ -17,20 +16,9 @@ TEST_P(CudaModels, MatchPyTorch) {
   cuda::EmulatedBackend backend(&sim);
   DeviceAllocatorRegistry registry;
   ASSERT_EQ(registry.register_allocator(DeviceType::kCuda, &sim), Error::kOk);
-  Backend* const backends[] = {&backend};
-  Report report;
-  LoadOptions options;
-  options.registry = &registry;
-  options.backends = backends;
-  options.report = &report;
-  const BufferLoader loader(file);
-  const auto program = Program::load(loader, portable::kernels(), options);
-  ASSERT_TRUE(program.ok()) << report.place << ": " << report.message;
-  HostOptions host;
-  host.report = &report;
-  auto loaded = HostMethod::load(*program, "forward", host);
-  ASSERT_TRUE(loaded.ok()) << report.place << ": " << report.message;
-  model.expect_pytorchs_output(loaded->method());
+  device_tests::LoadedModel loaded(file, backend, registry, false);
+  ASSERT_TRUE(loaded.ok());
+  model.expect_pytorchs_output(loaded.method());
   EXPECT_EQ(backend.fault(), cuda::kNoFault);
   EXPECT_GE(sim.counts().host_to_device.count, 1u) << "nothing ran on the device";
 }

@@ -10,8 +10,7 @@
 
 #include "backends/vulkan/vulkan_backend.h"
 #include "compiler/compile.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/device/loaded_model.h"
 #include "tools/npy.h"
 
 namespace berth {
@@ -36,25 +35,13 @@ void load_and_run(const std::vector<uint8_t>& file, int runs) {
   DeviceAllocatorRegistry registry;
   ASSERT_EQ(registry.register_allocator(&allocator), Error::kOk);
   vulkan::VulkanBackend backend(&allocator);
-  Backend* const backends[] = {&backend};
-  Report report;
-  LoadOptions options;
-  options.registry = &registry;
-  options.backends = backends;
-  options.report = &report;
-  const BufferLoader loader(file);
-  const auto program = Program::load(loader, portable::kernels(), options);
-  ASSERT_TRUE(program.ok()) << report.place << ": " << report.message;
-  HostOptions host;
-  host.report = &report;
-  host.resident = true;  // kernels are run once when it is loaded
-  auto loaded = HostMethod::load(*program, "forward", host);
-  ASSERT_TRUE(loaded.ok()) << report.place << ": " << report.message;
+  device_tests::LoadedModel loaded(file, backend, registry, true);
+  ASSERT_TRUE(loaded.ok());
   const auto input = tool::read_npy(kModel + "in0.npy");
   ASSERT_TRUE(input.ok()) << input.error().text();
   const std::vector<int32_t> sizes(input->shape.begin(), input->shape.end());
-  ASSERT_EQ(loaded->method().set_input(0, input->bytes.data(), sizes, input->dtype), Error::kOk);
-  for (int i = 0; i < runs; ++i) ASSERT_EQ(loaded->method().execute(), Error::kOk);
+  ASSERT_EQ(loaded.method().set_input(0, input->bytes.data(), sizes, input->dtype), Error::kOk);
+  for (int i = 0; i < runs; ++i) ASSERT_EQ(loaded.method().execute(), Error::kOk);
 }
 
 /// Files that the driver has kept in an empty folder.

@@ -12,8 +12,7 @@
 #include "compiler/compile.h"
 #include "compiler/ir/parse.h"
 #include "kernels/portable/convert.h"
-#include "kernels/portable/portable.h"
-#include "runtime/host/host_method.h"
+#include "tests/device/loaded_model.h"
 #include "tools/npy.h"
 
 namespace berth {
@@ -116,21 +115,9 @@ class VulkanRun : public testing::Test {
  private:
   void run_into(const std::vector<uint8_t>& file, const tool::Array& input, bool on_device, tool::Array* output) {
     vulkan::VulkanBackend backend(&allocator_);
-    Backend* const backends[] = {&backend};
-    Report report;
-    LoadOptions options;
-    options.registry = &registry_;
-    options.backends = backends;
-    options.report = &report;
-    const BufferLoader loader(file);
-    const auto program = Program::load(loader, portable::kernels(), options);
-    ASSERT_TRUE(program.ok()) << report.place << ": " << report.message;
-    HostOptions host;
-    host.resident = true;
-    host.report = &report;
-    auto loaded = HostMethod::load(*program, "forward", host);
-    ASSERT_TRUE(loaded.ok()) << report.place << ": " << report.message;
-    Method& method = loaded->method();
+    device_tests::LoadedModel loaded(file, backend, registry_, true);
+    ASSERT_TRUE(loaded.ok());
+    Method& method = loaded.method();
     const std::vector<int32_t> sizes(input.shape.begin(), input.shape.end());
     const vulkan::VulkanCounts before = allocator_.counts();
     ASSERT_EQ(method.set_input(0, input.bytes.data(), sizes, input.dtype), Error::kOk) << method.last_report().message;
