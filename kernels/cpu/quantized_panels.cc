@@ -15,6 +15,28 @@ constexpr int64_t kStrips = 4;
 // Columns whose weights are turned for a call, and what these may take.
 constexpr int64_t kMostFewColumns = 8;
 constexpr int64_t kMostFewBytes = 16 * 1024;
+// Fewer rows than this do not pay for widening a panel.
+constexpr int64_t kLeastWordRows = 12;
+
+// Quads [begin, begin + count) of what rows [first, first + height) see, counted over all their runs, widened.
+void widen_rows(const QuantizedWords& words, const QuantizedLinesOfRows& rows, int64_t first, int64_t height,
+                int64_t begin, int64_t count, uint32_t flip, int16_t* to) {
+  const uint8_t* runs[QuantizedImage::kMostRuns];
+  QuantizedPart part;
+  part.a = runs + begin / rows.quads;
+  part.run_quads = rows.quads;
+  part.first = begin % rows.quads;
+  part.quads = count;
+  part.a_step = rows.step;
+  part.flip = flip;
+  for (const int64_t last = first + height; first < last; first += part.rows) {
+    const int64_t line = first / rows.count, pixel = first % rows.count;
+    part.rows = std::min(last - first, rows.count - pixel);
+    rows.point(line, pixel, runs);
+    words.widen_rows(part, to);
+    to += part.rows * kWordQuads * kQuad;
+  }
+}
 
 }  // namespace
 
@@ -32,6 +54,9 @@ void QuantizedPanels::run(MatrixRegisters* registers, const QuantizedLinesOfRows
                           int64_t end) const {
   if (job_.matrix != nullptr) return run_blocks(registers, rows, group, begin, end);
   if (are_few(rows)) return run_few(rows, group);
+  if (functions_.words != nullptr && rows.lines * rows.count >= kLeastWordRows) {
+    return run_words(rows, group, begin, end);
+  }
   for (int64_t panel = begin; panel < end;) {
     const int64_t taken = panels_at_once(end - panel, rows.count);
     for (int64_t line = 0; line < rows.lines; ++line) run_tiles(rows, line, group, panel, taken);
@@ -78,6 +103,39 @@ void QuantizedPanels::run_blocks(MatrixRegisters* registers, const QuantizedLine
         finish(rows, done, count, group, begin, panels, sums + (done - first) * block.sums_row);
         done += count;
       }
+    }
+  }
+}
+
+void QuantizedPanels::run_words(const QuantizedLinesOfRows& rows, int64_t group, int64_t begin, int64_t end) const {
+  const QuantizedWords& words = *functions_.words;
+  alignas(64) int16_t widened[kWordRows * kWordQuads * kQuad];
+  alignas(64) int16_t weight[kWordQuads * kQuadBytes];
+  alignas(64) int32_t sums[kWordRows * kWordPanels * kPanelColumns];
+  const uint32_t flip = flip_of(*job_.product);
+  const int64_t count = rows.lines * rows.count, quads = rows.all_runs() * rows.quads;
+  const int64_t blocks = ceil_div(count, usual_ ? kWordRows : kMaxTileHeight / kWordHeight * kWordHeight);
+  const int64_t block_rows = align_up(ceil_div(count, blocks), kWordHeight);
+  for (int64_t panels = 0; begin < end; begin += panels) {
+    panels = std::min(kWordPanels, end - begin);
+    const int64_t sums_row = panels * kPanelColumns;
+    const uint8_t* const packed = job_.packed + (group * panels_ + begin) * panel_bytes_;
+    for (int64_t first = 0; first < count; first += block_rows) {
+      const int64_t height = std::min(block_rows, count - first);
+      for (int64_t quad = 0; quad < quads; quad += kWordQuads) {
+        const int64_t depth = std::min(kWordQuads, quads - quad);
+        widen_rows(words, rows, first, height, quad, depth, flip, widened);
+        for (int64_t panel = 0; panel < panels; ++panel) {
+          words.widen_panel(reinterpret_cast<const int8_t*>(packed) + panel * panel_bytes_ + quad * kQuadBytes, depth,
+                            weight);
+          for (int64_t row = 0; row < height; row += kWordHeight) {
+            words.tile[std::min(kWordHeight, height - row)](widened + row * kWordQuads * kQuad, weight, depth,
+                                                            quad == 0, sums + row * sums_row + panel * kPanelColumns,
+                                                            sums_row);
+          }
+        }
+      }
+      finish(rows, first, height, group, begin, panels, sums);
     }
   }
 }

@@ -1,5 +1,5 @@
 // Products of rows of the input with panels of a weight, and what becomes of their sums: by a processor's matrices, by
-// tiles, or, where the columns are few, by registers that hold numbers of the depth.
+// tiles of bytes or of widened ones, or, where the columns are few, by registers that hold numbers of the depth.
 #pragma once
 
 #include "kernels/cpu/quantized_columns.h"
@@ -42,6 +42,7 @@ class QuantizedPanels {
  private:
   void run_blocks(MatrixRegisters* registers, const QuantizedLinesOfRows& rows, int64_t group, int64_t begin,
                   int64_t end) const;
+  void run_words(const QuantizedLinesOfRows& rows, int64_t group, int64_t begin, int64_t end) const;
   bool are_few(const QuantizedLinesOfRows& rows) const;
   void run_few(const QuantizedLinesOfRows& rows, int64_t group) const;
   int64_t panels_at_once(int64_t left, int64_t rows) const;

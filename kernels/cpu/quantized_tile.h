@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/quantized_matrix.h"
 #include "kernels/cpu/quantized_quotient.h"
+#include "kernels/cpu/quantized_words.h"
 #include "kernels/portable/fused_quantized.h"
 #include "kernels/portable/instruction_sets.h"
 
@@ -161,6 +162,8 @@ struct QuantizedFunctions {
   void (*few_columns)(const QuantizedFew& few) = nullptr;
   /// In place of tiles, and of moving signed inputs. May be null.
   const QuantizedMatrix* matrix = nullptr;
+  /// In place of tiles where there are many rows. May be null.
+  const QuantizedWords* words = nullptr;
 };
 
 extern const QuantizedFunctions kQuantizedPlain;

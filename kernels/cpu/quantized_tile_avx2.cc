@@ -1,4 +1,4 @@
-// Tiles of AVX2: products of 16 bits.
+// Tiles of AVX2: products of 16 bits. Where there are many rows, quantized_tile_words.cc multiplies.
 #include "kernels/cpu/quantized_tile.h"
 
 #if BERTH_QUANTIZED_AVX2
@@ -52,6 +52,9 @@ const QuantizedFunctions kQuantizedAvx2 = {
     nullptr,
     nullptr,
     quantized_avx2::total_of,
+    nullptr,
+    nullptr,
+    &kWordsAvx2,
 };
 
 }  // namespace berth::cpu
