@@ -87,7 +87,8 @@ TEST_F(LastConv, EveryWindowMatchesThePortableKernels) {
     const bool special = whole(0, 3) == 0, odd_weight = whole(0, 7) == 0;
     expect_same(s, any_activation(random_), truth(), truth(), special, random_, &runs, odd_weight);
   }
-  EXPECT_GT(runs, 100);
+  // Registers of 8 numbers pay for fewer of them than those of 16.
+  EXPECT_GT(runs, 20);
 }
 
 // Sizes as a hostile file may have them, whose products do not fit 64 bits.
