@@ -6,8 +6,10 @@
 //   berth.scratch = "4096"     the last argument of its call is a tensor of as many bytes on its device
 //   berth.pure = "1"           a call only computes its outputs; without it, calls keep their order and none is dropped
 //   berth.state = "4096"       the argument behind the inputs of its call is a tensor of as many bytes on its device,
-//                              which keeps from one call to the next what the delegate writes there; it is not pure then
-//   berth.state_init = "key"   what the state holds at first: the named data of this key, of as many bytes; zeros without
+//                              which keeps from one call to the next what the delegate writes there; it is not pure
+//                              then
+//   berth.state_init = "key"   what the state holds at first: the named data of this key, of as many bytes; zeros
+//                              without
 //   berth.input_bank = "sram"  where its device has banks (`--bank`), its inputs lie in the one of this name;
 //   berth.output_bank, berth.scratch_bank, berth.state_bank: its outputs, its scratch, the state of its device
 //   berth.input_bank.2 = "sram?"  one input (or output) alone; the '?' says that it should lie there, where it fits

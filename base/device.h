@@ -54,10 +54,10 @@ const char* to_string(DeviceType type);
 /// Adds a device type for the whole process: the compiler, the checks of program files and the runtime then take `name`
 /// and `number` for each other. A program stores the number, so it must never change once programs are shipped.
 ///
-/// InvalidArgument for a number outside kFirstPrivateDeviceType to 127, or a name that is not 1 to kLongestDeviceTypeName
-/// lower-case letters, digits and underscores that begin with a letter; RegistrationAlreadyRegistered when the name or the
-/// number belongs to another type (both as they are: kOk, nothing changes); OutOfResources beyond
-/// kMostRegisteredDeviceTypes. Thread-safe; types are never removed. Uses no heap.
+/// InvalidArgument for a number outside kFirstPrivateDeviceType to 127, or a name that is not 1 to
+/// kLongestDeviceTypeName lower-case letters, digits and underscores that begin with a letter;
+/// RegistrationAlreadyRegistered when the name or the number belongs to another type (both as they are: kOk, nothing
+/// changes); OutOfResources beyond kMostRegisteredDeviceTypes. Thread-safe; types are never removed. Uses no heap.
 Error register_device_type(const char* name, int number);
 
 /// The types with a name: count_device_types() of them, the built-in ones first, then others in the order of their

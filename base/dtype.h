@@ -42,7 +42,8 @@ enum class DType : int8_t {
   kU16 = 27,
   kU32 = 28,
   kU64 = 29,
-  // ATen's numbers, which ExecuTorch's files do not have. Of e2m1 ATen knows pairs alone, so that its number is our own.
+  // ATen's numbers, which ExecuTorch's files do not have. Of e2m1 ATen knows pairs alone, so that its number is our
+  // own.
   kU2 = 31,
   kU4 = 33,
   kI2 = 38,

@@ -1,5 +1,5 @@
-// The largest flow through a network, which is the least that a cut of it costs (Dinic's algorithm), for the compiler: how
-// many bytes every schedule keeps alive, and on which of two devices a node runs.
+// The largest flow through a network, which is the least that a cut of it costs (Dinic's algorithm), for the compiler:
+// how many bytes every schedule keeps alive, and on which of two devices a node runs.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class FlowNetwork {
   /// one, suffices. Once.
   int64_t push(int64_t* work);
 
-  /// Whether `node` is on the source's side of a least cut: of all of them, the one with the fewest nodes there. REQUIRES:
-  /// push() was called, and `work` was left.
+  /// Whether `node` is on the source's side of a least cut: of all of them, the one with the fewest nodes there.
+  /// REQUIRES: push() was called, and `work` was left.
   bool is_with_source(int32_t node) const { return level_[node] >= 0; }
 
  private:

@@ -1,5 +1,5 @@
-// The fears: bytes that are not aligned, ends that cannot be written, memory that does not go back or goes back twice, a
-// size that wraps.
+// The fears: bytes that are not aligned, ends that cannot be written, memory that does not go back or goes back twice,
+// a size that wraps.
 #include "base/huge_page_buffer.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Json: a JSON value: what is read from archives, and what reports are made of. Taking one apart allocates nothing, and a
-// copy that fails leaves nothing behind, which no library that was tried holds to.
+// Json: a JSON value: what is read from archives, and what reports are made of. Taking one apart allocates nothing, and
+// a copy that fails leaves nothing behind, which no library that was tried holds to.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 //   f4e2m1      0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives; in the low half of the byte
 //   i4 u4 i2 u2 in the low bits of the byte; the others repeat the sign. On reading the others have no say.
 //
-// Sources: the OCP's specifications of 8-bit floating point (OFP8) and of microscaling (MX), ONNX's pages on float 8 and
-// float 4, and ATen's conversions, whose results these are where ATen has them.
+// Sources: the OCP's specifications of 8-bit floating point (OFP8) and of microscaling (MX), ONNX's pages on float 8
+// and float 4, and ATen's conversions, whose results these are where ATen has them.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ namespace berth {
 /// The numbers of `n` elements, which is exact. REQUIRES: is_narrow_float(dtype).
 void decode_narrow(DType dtype, const uint8_t* codes, float* numbers, int64_t n);
 
-/// The nearest element to each number, ties to even. What is larger than the largest becomes infinity where the type has
-/// one, else NaN; in f4e2m1, which has neither, the largest, and NaN becomes -0. f8e8m0 takes magnitudes: halves round
-/// up, 0 becomes 2^-127 and what lies between that and 2^-126 the larger. To saturate, clamp first. REQUIRES:
+/// The nearest element to each number, ties to even. What is larger than the largest becomes infinity where the type
+/// has one, else NaN; in f4e2m1, which has neither, the largest, and NaN becomes -0. f8e8m0 takes magnitudes: halves
+/// round up, 0 becomes 2^-127 and what lies between that and 2^-126 the larger. To saturate, clamp first. REQUIRES:
 /// is_narrow_float(dtype).
 void encode_narrow(DType dtype, const float* numbers, uint8_t* codes, int64_t n);
 

@@ -40,8 +40,8 @@ std::string link_target(const std::string& path) {
   return text[0] == '/' ? text : path.substr(0, path.rfind('/') + 1) + text;
 }
 
-// Whether another user may have put the link there, to have a file of their choice replaced: what Linux refuses to follow
-// where fs.protected_symlinks is on (proc_sys_fs(5)).
+// Whether another user may have put the link there, to have a file of their choice replaced: what Linux refuses to
+// follow where fs.protected_symlinks is on (proc_sys_fs(5)).
 bool is_planted(const std::string& link) {
   const std::string folder = link.substr(0, link.rfind('/') + 1);
   struct stat own, around;

@@ -1,5 +1,5 @@
-// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators"): the same numbers from the same seed
-// with every library, which the standard's distributions do not promise.
+// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators"): the same numbers from the same
+// seed with every library, which the standard's distributions do not promise.
 #pragma once
 
 #include <cstdint>

@@ -3,15 +3,15 @@
 //     build/release/bench/decode_table MODEL.pte [THREADS [TOKENS [MEGABYTES]]]
 //     build/release/bench/decode_table --serve MODEL.pte THREADS MEGABYTES
 //
-// MEGABYTES (10^6) of weights are read for a token; by default the size of the file, which counts a table of embeddings of
-// its own in full, of which a token reads one row.
+// MEGABYTES (10^6) of weights are read for a token; by default the size of the file, which counts a table of embeddings
+// of its own in full, of which a token reads one row.
 //
-// The program has a method "decode" or "forward" of a token [1, 1] and its position [1], i64, with its cache as state; and
-// it may have "prefill" of n tokens [1, n] and their positions [n]. In turns with the tokens, several loops read a buffer of
-// the weights' size (reading_loops.h). The best of each counts.
+// The program has a method "decode" or "forward" of a token [1, 1] and its position [1], i64, with its cache as state;
+// and it may have "prefill" of n tokens [1, n] and their positions [n]. In turns with the tokens, several loops read a
+// buffer of the weights' size (reading_loops.h). The best of each counts.
 //
-// --serve is for bench/llama_race.py: a line of JSON for each line that it reads, `decode POSITION COUNT`, `prefill COUNT`
-// or `read`: seconds, and processor seconds of all threads.
+// --serve is for bench/llama_race.py: a line of JSON for each line that it reads, `decode POSITION COUNT`,
+// `prefill COUNT` or `read`: seconds, and processor seconds of all threads.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

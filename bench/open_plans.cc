@@ -3,9 +3,10 @@
 //     build/release/bench/open_plans PROGRAM.pte [COUNT [RUNS [METHOD]]]
 //
 // Draws COUNT (10 000) sizes from the ranges, and prints a line of JSON: microseconds of evaluating the plan for them
-// (Method::planned_bytes, on this thread: the median and the slowest hundredth; what other work on the machine adds to the
-// very slowest is left out), the bytes of the arenas at a tenth of each range and at the bound, and the resident memory of
-// the process, in KiB, after a tenth of RUNS (as many) runs at such sizes and after all of them. Inputs are zeros.
+// (Method::planned_bytes, on this thread: the median and the slowest hundredth; what other work on the machine adds to
+// the very slowest is left out), the bytes of the arenas at a tenth of each range and at the bound, and the resident
+// memory of the process, in KiB, after a tenth of RUNS (as many) runs at such sizes and after all of them. Inputs are
+// zeros.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -9,9 +9,9 @@
  *                closed twice: BERTH_INVALID_ARGUMENT.
  *   ownership    What a function is given is valid until it returns, and what it gives as long as the handle that it
  *                was asked of, unless it says otherwise.
- *   errors       Functions that can fail return a code, BERTH_OK (0) for success, and say in `error`, which may be null,
- *                where and why. Then they have done nothing, and what pointers lead to is unchanged. No C++ exception
- *                leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED.
+ *   errors       Functions that can fail return a code, BERTH_OK (0) for success, and say in `error`, which may be
+ *                null, where and why. Then they have done nothing, and what pointers lead to is unchanged. No C++
+ *                exception leaves them; a failed allocation is BERTH_MEMORY_ALLOCATION_FAILED.
  *   text         UTF-8 that ends with a zero.
  *   threads      A machine and a program may be used by several threads at once; a method, and a thread pool while a
  *                method that has it runs or loads, by one at a time. Threads are started by berth_threads_create(), and
@@ -76,8 +76,8 @@ typedef struct berth_source {
    * multiple of 16; weights are used where they are. */
   berth_bytes bytes;
   /* If both are null: `read` copies `size` bytes from `offset` to `target`, for files that are encrypted, compressed or
-   * elsewhere. `length` is the file's. Returns a code, and may say why. May be called from several threads at once, until
-   * the handle is closed. What it reads passes the same checks. */
+   * elsewhere. `length` is the file's. Returns a code, and may say why. May be called from several threads at once,
+   * until the handle is closed. What it reads passes the same checks. */
   uint64_t length;
   void* self;
   int32_t (*read)(void* self, uint64_t offset, size_t size, void* target, berth_message* message);
@@ -89,10 +89,10 @@ BERTH_API const char* berth_version(void);           /* "0.1.0" */
 BERTH_API int32_t berth_api_version(void);           /* BERTH_API_VERSION of the library */
 BERTH_API const char* berth_code_name(int32_t code); /* "InvalidProgram"; "Unknown" for what is not a code */
 
-/* ---- The machine: devices, backends and operators ------------------------------------------------------------------ */
+/* ---- The machine: devices, backends and operators ---------------------------------------------------------------- */
 
-/* Berth's own: the host with the backend "berth.cpu", simulated devices, and GPUs where it was built for them; and those
- * of plug-ins. Where a machine may be null, one with Berth's own parts alone is made. */
+/* Berth's own: the host with the backend "berth.cpu", simulated devices, and GPUs where it was built for them; and
+ * those of plug-ins. Where a machine may be null, one with Berth's own parts alone is made. */
 typedef struct berth_machine berth_machine;
 typedef struct berth_machine_options {
   size_t size;
@@ -119,11 +119,11 @@ BERTH_API int32_t berth_machine_free(const berth_machine* machine, berth_device 
 BERTH_API int32_t berth_machine_copy(const berth_machine* machine, berth_device target_device, void* target,
                                      berth_device source_device, const void* source, size_t bytes, berth_error* error);
 
-/* ---- Threads ------------------------------------------------------------------------------------------------------- */
+/* ---- Threads ----------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_threads berth_threads;
-/* A pool of the caller's own. `run` splits [0, count) into ranges of at least `grain`, calls `body` on all of them, on as
- * many threads as it likes, and returns when all are done. */
+/* A pool of the caller's own. `run` splits [0, count) into ranges of at least `grain`, calls `body` on all of them, on
+ * as many threads as it likes, and returns when all are done. */
 typedef struct berth_thread_pool {
   size_t size;
   void* self;
@@ -138,7 +138,7 @@ BERTH_API int32_t berth_threads_create(int32_t count, berth_threads** threads, b
 BERTH_API int32_t berth_threads_of_pool(const berth_thread_pool* pool, berth_threads** threads, berth_error* error);
 BERTH_API int32_t berth_threads_close(berth_threads* threads, berth_error* error);
 
-/* ---- Programs ------------------------------------------------------------------------------------------------------ */
+/* ---- Programs ---------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_program berth_program;
 /* Where the file says `from`, `to` is used. */
@@ -261,12 +261,12 @@ typedef struct berth_memory_needed {
 } berth_memory_needed;
 
 /* The memory that berth_method_load() needs, computed by the code that takes it, in `scratch`: method_bytes are enough.
- * With less, BERTH_MEMORY_ALLOCATION_FAILED, and `needed` has method_bytes and arena_bytes. Null: on the heap. `threads`
- * may be null for one. */
+ * With less, BERTH_MEMORY_ALLOCATION_FAILED, and `needed` has method_bytes and arena_bytes. Null: on the heap.
+ * `threads` may be null for one. */
 BERTH_API int32_t berth_program_memory(const berth_program* program, const char* method, const berth_threads* threads,
                                        berth_block scratch, berth_memory_needed* needed, berth_error* error);
 
-/* ---- Methods ------------------------------------------------------------------------------------------------------- */
+/* ---- Methods ----------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_method berth_method;
 typedef struct berth_arenas berth_arenas;
@@ -315,13 +315,14 @@ typedef struct berth_array {
   berth_device device;
 } berth_array;
 
-/* The index of an input or output of this name, or of "in0", "out0" where the program has no names; -1: there is none. */
+/* The index of an input or output of this name, or of "in0", "out0" where the program has no names; -1: there is
+ * none. */
 BERTH_API int64_t berth_method_find_input(const berth_method* method, const char* name);
 BERTH_API int64_t berth_method_find_output(const berth_method* method, const char* name);
 
 /* Sets an input for the next run. One that is planned is copied, so that `array` may go. One that is not is used where
- * it is, until the last run. Numbers and texts are compiled in and set already. BERTH_INVALID_ARGUMENT for another type,
- * rank, size or dimension order than the program's, or too few bytes; BERTH_NOT_SUPPORTED for another device. */
+ * it is, until the last run. Numbers and texts are compiled in and set already. BERTH_INVALID_ARGUMENT for another
+ * type, rank, size or dimension order than the program's, or too few bytes; BERTH_NOT_SUPPORTED for another device. */
 BERTH_API int32_t berth_method_set_input(berth_method* method, size_t index, const berth_array* array,
                                          berth_error* error);
 /* The same for every run from now on: each reads the elements that are at `array->data` then. Null ends that. */
@@ -350,7 +351,8 @@ BERTH_API int32_t berth_method_end_run(berth_method* method, berth_error* error)
 BERTH_API int32_t berth_method_output(const berth_method* method, size_t index, berth_array* array, berth_error* error);
 
 /* States: tensors that keep their values from one run to the next, such as a language model's caches. Not those that
- * backends keep in memory of their own. Saved and set again they continue where they were, in this process or another. */
+ * backends keep in memory of their own. Saved and set again they continue where they were, in this process or
+ * another. */
 BERTH_API size_t berth_method_num_states(const berth_method* method);
 /* What a state is: `name` is that of the file, empty where it has none; `bytes` are what it takes. */
 BERTH_API int32_t berth_method_state(const berth_method* method, size_t index, berth_port* port, berth_error* error);
@@ -365,7 +367,7 @@ BERTH_API int32_t berth_method_get_state(berth_method* method, size_t index, voi
 BERTH_API int32_t berth_method_set_state(berth_method* method, size_t index, const berth_array* array,
                                          berth_error* error);
 
-/* ---- Compiling, and looking into files ----------------------------------------------------------------------------- */
+/* ---- Compiling, and looking into files --------------------------------------------------------------------------- */
 
 /* Its bytes, at a multiple of 16; a zero stands behind a text. */
 BERTH_API berth_bytes berth_blob_bytes(const berth_blob* blob);
@@ -386,7 +388,8 @@ BERTH_API int32_t berth_compile(const berth_source* models, size_t num_models, c
 /* What is in a program, a model or a data file, as `berth inspect` says it; {"json", NULL} for JSON. */
 BERTH_API int32_t berth_inspect(const berth_source* file, const berth_option* options, size_t num_options,
                                 berth_blob** text, berth_error* error);
-/* Whether a program is sound, as `berth verify` judges it: BERTH_OK, and `text`, which may be null, what was checked. */
+/* Whether a program is sound, as `berth verify` judges it: BERTH_OK, and `text`, which may be null, what was
+ * checked. */
 BERTH_API int32_t berth_verify(const berth_source* file, const berth_option* options, size_t num_options,
                                berth_blob** text, berth_error* error);
 /* A better memory plan for a program, and nothing else changed. `output` and `report` as of berth_compile(). */

@@ -33,8 +33,8 @@ Expected<std::unique_ptr<berth_machine>> make_machine(const berth_machine_option
 Expected<Device> device_of(berth_device device);
 berth_device device_of(Device device);
 
-/// Copies between the host and a device, or within devices of one type. NotFound for a device type without an allocator,
-/// NotSupported between devices of two types; the allocator's errors.
+/// Copies between the host and a device, or within devices of one type. NotFound for a device type without an
+/// allocator, NotSupported between devices of two types; the allocator's errors.
 Status copy_between(const DeviceAllocatorRegistry& registry, Device target_device, void* target, Device source_device,
                     const void* source, size_t bytes);
 

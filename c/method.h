@@ -1,4 +1,5 @@
-// The handle of a method: in memory of the caller's or of its own, with room for what is bound to its inputs and outputs.
+// The handle of a method: in memory of the caller's or of its own, with room for what is bound to its inputs and
+// outputs.
 #pragma once
 
 #include <optional>

@@ -95,9 +95,9 @@ struct CompileOptions {
   /// weights), "avx2" or "avx512". Programs run on every machine; if its instruction set differs, weights are packed
   /// again at load. NotSupported where this build has no kernels for it (BERTH_INSTRUCTION_SETS).
   std::string cpu = "native";
-  /// The element type in which the targets `cpu` and `vulkan` keep the constant weights of products and convolutions: "f32" (what the
-  /// model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else stay f32
-  /// (docs/precision.md). InvalidArgument when another one is asked for and no target is one of these.
+  /// The element type in which the targets `cpu` and `vulkan` keep the constant weights of products and convolutions:
+  /// "f32" (what the model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else
+  /// stay f32 (docs/precision.md). InvalidArgument when another one is asked for and no target is one of these.
   std::string precision = "f32";
   /// "GLOB=DEVICE": nodes whose name, or one of whose results' names, matches the glob run on that device; later ones
   /// win. It is an error if a glob matches no node, or if no target on the device supports a matching node.
@@ -110,12 +110,12 @@ struct CompileOptions {
   std::vector<std::string> specs;
   /// Splits each method into contiguous parts of about equal work, one for each target.
   bool split = false;
-  /// Runs each part on that of the targets which take it where it is estimated to take less time, copies between devices
-  /// counted (compiler/placement/by_cost.h); of equal ones on the first. In a module with quantised tensors only targets
-  /// that compute in 8 bits are asked, if there are any. InvalidArgument together with `split`.
+  /// Runs each part on that of the targets which take it where it is estimated to take less time, copies between
+  /// devices counted (compiler/placement/by_cost.h); of equal ones on the first. In a module with quantised tensors
+  /// only targets that compute in 8 bits are asked, if there are any. InvalidArgument together with `split`.
   bool by_cost = false;
-  /// What work takes on targets, as `berth tune` measures it; for others it is estimated. InvalidArgument for costs that
-  /// are not positive and finite, and for a target of a plug-in that has none where it is placed by cost.
+  /// What work takes on targets, as `berth tune` measures it; for others it is estimated. InvalidArgument for costs
+  /// that are not positive and finite, and for a target of a plug-in that has none where it is placed by cost.
   std::vector<placement::DeviceCosts> costs;
   /// "NAME=DEVICE": the input or output of this name is on that device, in the caller's memory. "METHOD.NAME=DEVICE" is
   /// for one method, without it for all. With "cpu" the caller's memory is on the host: it takes no bytes of an arena
@@ -126,21 +126,21 @@ struct CompileOptions {
   /// program, zero at first, instead of an input and an output. Methods that have both share it; one that has only one
   /// of them is an error, and MethodSettings::states is for one method (compiler/passes/state_ports.h).
   std::vector<std::string> states;
-  /// "NAME[=BYTES][@DEVICE][,slow]": named pieces of a device's memory, in order of preference; a device of which one is
-  /// named has no other (compiler/memory/banks.h). Each is an arena of every method.
+  /// "NAME[=BYTES][@DEVICE][,slow]": named pieces of a device's memory, in order of preference; a device of which one
+  /// is named has no other (compiler/memory/banks.h). Each is an arena of every method.
   std::vector<std::string> banks;
   /// "GLOB=BANK": values of this name lie in that bank; later ones win. It is an error if a glob matches no value that
   /// lies in an arena.
   std::vector<std::string> pins;
   Planner planner = Planner::kBest;
-  /// What values in arenas of the host start at multiples of, at least, and the arenas themselves: a power of two from 16
-  /// to 2^30. Values on devices start at multiples of 256, or of this if it is more.
+  /// What values in arenas of the host start at multiples of, at least, and the arenas themselves: a power of two from
+  /// 16 to 2^30. Values on devices start at multiples of 256, or of this if it is more.
   int64_t alignment = 16;
   /// Whether results may be computed in place of dead inputs and of state.
   bool in_place = true;
   /// If not empty: only results of these operators, "aten::relu", and only in place of these arguments if some are
-  /// named, "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h). "+my::gain=self" comes beside those that are
-  /// allowed anyway: what is said of an operator of one's own may be more than its maker says.
+  /// named, "aten::add.Tensor=self+other" (compiler/memory/in_place_set.h). "+my::gain=self" comes beside those that
+  /// are allowed anyway: what is said of an operator of one's own may be more than its maker says.
   std::vector<std::string> in_place_operators;
   /// Whether views, slices and parts of concatenations may share bytes instead of being copied.
   bool alias = true;
@@ -165,9 +165,9 @@ struct CompileOptions {
   /// The most seconds for planning; 0 for no limit in time, only in work, so that the result is the same everywhere.
   /// CompileReport::truncated says whether the limit ended planning early.
   double time_limit = 0;
-  /// Called on the thread that compiles: when a step begins, such as "pass cse" or "memory of forward", and some 20 times
-  /// a second while memory is planned, with the part of all steps that is done, from 0 to 1. If it returns false the
-  /// compilation ends with InvalidState, and writes nothing. May be empty.
+  /// Called on the thread that compiles: when a step begins, such as "pass cse" or "memory of forward", and some 20
+  /// times a second while memory is planned, with the part of all steps that is done, from 0 to 1. If it returns false
+  /// the compilation ends with InvalidState, and writes nothing. May be empty.
   std::function<bool(const std::string& step, double done)> progress;
   /// Options of single methods, by the method's name. It is an error if the module has no such method.
   std::map<std::string, MethodSettings> methods;
@@ -176,9 +176,9 @@ struct CompileOptions {
   /// Passes whose remarks are collected in CompileReport::why; "all" for every pass. "reuse": which value's bytes each
   /// value reuses, or why it does not.
   std::vector<std::string> why;
-  /// Whether each instruction, those of delegates included, names the node of the model that it comes from, for profiles
-  /// (MethodDesc::stacktrace, and names in nested programs). Without it only what a method computes outside of its
-  /// delegates is named.
+  /// Whether each instruction, those of delegates included, names the node of the model that it comes from, for
+  /// profiles (MethodDesc::stacktrace, and names in nested programs). Without it only what a method computes outside of
+  /// its delegates is named.
   bool stack_traces = false;
   /// Verify the IR after every pass. Always on in builds with assertions.
   bool verify_ir = false;

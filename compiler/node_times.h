@@ -3,8 +3,8 @@
 //
 //   a delegate's call    on its device, while the host goes on; on the host if that is its device
 //   a copy from the host's memory   on the device, and the host waits for it
-//   a copy to the host's memory     on the device, and the host waits for it where it reads that (estimated_costs.h says
-//                                   on which kinds of devices; on others at once)
+//   a copy to the host's memory     on the device, and the host waits for it where it reads that (estimated_costs.h
+//                                   says on which kinds of devices; on others at once)
 //   a copy between devices   on both, and the host goes on, unless it goes through its memory (estimated_costs.h)
 //   all else             on the host
 #pragma once

@@ -22,7 +22,8 @@ struct PlannedModule {
   std::vector<std::string> why;  // the remarks that `passes` wants
 };
 
-/// `memory` holds the options of each method; passes::Options::why_lines is not used. Failures of the passes and of the plans.
+/// `memory` holds the options of each method; passes::Options::why_lines is not used. Failures of the passes and of the
+/// plans.
 Expected<PlannedModule> plan_module(ir::Module module, const CompileOptions& options, const placement::Options& placing,
                                     const std::vector<memory::MemoryOptions>& memory, const passes::Options& passes);
 

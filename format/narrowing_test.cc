@@ -1,4 +1,5 @@
-// Which nested programs may write over their input. The fear: one that reads it again, or elsewhere than from the front.
+// Which nested programs may write over their input. The fear: one that reads it again, or elsewhere than from the
+// front.
 #include "format/narrowing.h"
 
 #include <gtest/gtest.h>

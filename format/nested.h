@@ -9,8 +9,8 @@
 //
 // All numbers are little-endian. In the method:
 //   inputs and outputs   the arguments of the delegate's call, in order. Inputs are not planned; neither are outputs in
-//                        version 1. Since version 3 one value may be an input and an output: the call gives both the same
-//                        address, and the program changes what is there (docs/decisions/0020-caches-in-place.md)
+//                        version 1. Since version 3 one value may be an input and an output: the call gives both the
+//                        same address, and the program changes what is there (docs/decisions/0020-caches-in-place.md)
 //   arena 1              the scratch: the last argument of the call, a tensor of bytes. In version 1 the only arena
 //   arena 2 + k          since version 2: the bytes of output k. If output k is planned, it lies at offset 0 and is as
 //                        large as the arena; if not, the arena has 0 bytes. Other tensors may be planned into the same

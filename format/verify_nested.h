@@ -30,8 +30,8 @@ size_t nested_port_bytes(const ProgramView& nested);
 ///   outputs        bytes of their own elsewhere (constants, planned inputs, outputs planned outside of their arena)
 ///
 /// `version` is the payload's. On success `ports` holds a NestedPort, both or 0, for each value. Allocates nothing.
-/// REQUIRES: verify_program() accepted the nested program, or its source is trusted; `ports` has nested_port_bytes(nested)
-/// bytes, all 0.
+/// REQUIRES: verify_program() accepted the nested program, or its source is trusted; `ports` has
+/// nested_port_bytes(nested) bytes, all 0.
 Error verify_nested(const ProgramView& nested, uint32_t version, Span<uint8_t> ports, Report* report);
 
 }  // namespace berth::format

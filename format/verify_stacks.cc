@@ -1,5 +1,5 @@
-// Offsets that follow the sizes (fb::Stack): indices, and lists that belong together. Whether blocks keep apart what must
-// not share bytes is a question of the plan check.
+// Offsets that follow the sizes (fb::Stack): indices, and lists that belong together. Whether blocks keep apart what
+// must not share bytes is a question of the plan check.
 
 #include <cinttypes>
 

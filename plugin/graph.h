@@ -1,5 +1,5 @@
-// What a plug-in's target and operators are asked about: values, arguments, nodes and graphs of a model, as classes over
-// the plain data of plugin/plugin.h. plugin/target.h includes this.
+// What a plug-in's target and operators are asked about: values, arguments, nodes and graphs of a model, as classes
+// over the plain data of plugin/plugin.h. plugin/target.h includes this.
 #pragma once
 
 #include <cstdio>

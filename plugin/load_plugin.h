@@ -22,8 +22,9 @@ namespace berth {
 /// it did not know.
 class Plugin {
  public:
-  /// Loads the shared library at `path`, asks it for its parts and registers its device types. A library that was opened
-  /// before is not loaded twice. Plug-ins are never unloaded; the result is valid until the process ends. Thread-safe.
+  /// Loads the shared library at `path`, asks it for its parts and registers its device types. A library that was
+  /// opened before is not loaded twice. Plug-ins are never unloaded; the result is valid until the process ends.
+  /// Thread-safe.
   ///
   /// NotFound or AccessFailed when there is no such library, or it cannot be loaded; InvalidArgument when it is not a
   /// plug-in, or what it says is wrong: a target or an operator without a name, an operator with a name of Berth's, a

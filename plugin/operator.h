@@ -12,7 +12,8 @@
 //       Status compute(const Call& call) override {
 //         call.resize_like(2, 0);
 //         const float* in = call.data<float>(0);
-//         for (int64_t i = 0; i < call.numel(0); ++i) call.data<float>(2)[i] = in[i] * static_cast<float>(call.number(1));
+//         const float by = static_cast<float>(call.number(1));
+//         for (int64_t i = 0; i < call.numel(0); ++i) call.data<float>(2)[i] = in[i] * by;
 //         return {};
 //       }
 //     };
@@ -49,8 +50,8 @@ class Results {
   /// Rounds down. REQUIRES: b >= 1.
   int64_t divide(int64_t a, int64_t b) const { return types_->divide(types_->self, a, b); }
 
-  /// A size that depends on what the arguments hold, from 0 to `most`, of an operator that is sized_by_contents; one of a
-  /// call. BERTH_NO_NUMBER, which cannot be a size, in an older Berth.
+  /// A size that depends on what the arguments hold, from 0 to `most`, of an operator that is sized_by_contents; one of
+  /// a call. BERTH_NO_NUMBER, which cannot be a size, in an older Berth.
   int64_t contents(int64_t most) {
     if (types_->size < offsetof(berth_types, contents) + sizeof types_->contents) return BERTH_NO_NUMBER;
     return types_->contents(types_->self, most);
@@ -67,8 +68,8 @@ class Results {
   const berth_types* types_;
 };
 
-/// The arguments of a kernel's call, in the order of the schema, the results last. Tensors are in row-major order unless
-/// the model says otherwise (berth_tensor::dim_order).
+/// The arguments of a kernel's call, in the order of the schema, the results last. Tensors are in row-major order
+/// unless the model says otherwise (berth_tensor::dim_order).
 class Call {
  public:
   Call(const berth_call_argument* arguments, size_t size) : arguments_(arguments), size_(size) {}

@@ -4,22 +4,23 @@
  *
  *     int32_t berth_plugin_v1(const berth_host* host, berth_plugin* plugin);
  *
- * It fills in `plugin` and returns BERTH_OK; plugin/target.h does that in C++ from classes. `berth compile --plugin FILE`
- * uses the targets and the operators' shape rules, `berth run --plugin FILE` the allocators, the backends and the
- * operators' kernels; applications call Plugin::open (plugin/load_plugin.h).
+ * It fills in `plugin` and returns BERTH_OK; plugin/target.h does that in C++ from classes.
+ * `berth compile --plugin FILE` uses the targets and the operators' shape rules, `berth run --plugin FILE` the
+ * allocators, the backends and the operators' kernels; applications call Plugin::open (plugin/load_plugin.h).
  *
  * Rules for both sides
  *
- *   versions     This header is version 1. Each structure of functions begins with its size, as the side that fills it in
- *                knows it: later headers add fields at the end, and a field beyond the size counts as zero. Structures of
- *                plain data never change within a version.
+ *   versions     This header is version 1. Each structure of functions begins with its size, as the side that fills it
+ *                in knows it: later headers add fields at the end, and a field beyond the size counts as zero.
+ *                Structures of plain data never change within a version.
  *   text         UTF-8 that ends with a zero. Null counts as empty.
  *   ownership    What a function is given is valid until it returns, unless said otherwise. What a plug-in puts into
  *                berth_plugin, and what that points to, is valid until the process ends: plug-ins are never unloaded.
  *   errors       Functions that can fail return a code of base/error.h, BERTH_OK for success, and may say why in a
  *                sentence in `message`. Exceptions must not leave a function.
  *   threads      A target and the infer() of an operator are used by one thread at a time. Allocators, backends and the
- *                compute() of an operator may be used by several at once; what backend->load returned, by one at a time.
+ *                compute() of an operator may be used by several at once; what backend->load returned, by one at a
+ *                time.
  */
 #ifndef BERTH_PLUGIN_PLUGIN_H_
 #define BERTH_PLUGIN_PLUGIN_H_
@@ -168,11 +169,12 @@ typedef struct berth_sets {
   void (*leave)(void* self, const int32_t* nodes, size_t num_nodes);
 } berth_sets;
 
-/* Sizes 0 mean "no limit" and "the default". Berth's own targets are made of this and nothing else: compiler/targets/own/.
+/* Sizes 0 mean "no limit" and "the default". Berth's own targets are made of this and nothing else:
+ * compiler/targets/own/.
  *
- * With preprocess(), delegates have payloads of the target's own. Without it they are nested programs: Berth compiles and
- * plans the regions, and a NestedBackend (backends/nested/nested_backend.h) runs them with kernels of its own. Without
- * a backend there are no delegates: what the target takes stays in the program. */
+ * With preprocess(), delegates have payloads of the target's own. Without it they are nested programs: Berth compiles
+ * and plans the regions, and a NestedBackend (backends/nested/nested_backend.h) runs them with kernels of its own.
+ * Without a backend there are no delegates: what the target takes stays in the program. */
 typedef struct berth_target {
   size_t size;
   void* self;
@@ -195,11 +197,11 @@ typedef struct berth_target {
   /* Not 0: a call only computes its outputs. Otherwise calls keep their order and none is dropped. */
   int32_t is_pure;
 
-  /* Whether the target takes the one node of `node`, whose inputs and outputs are the node's. BERTH_NOT_SUPPORTED for no,
-   * with the reason in `message`, which `--why partition` prints; any other error ends the compilation. Specs are those
-   * of the command line. Never asked about control flow, state and copies, nor, with a backend, about random numbers
-   * and sizes that depend on data. Without preprocess() it may be null: the target takes every node that it would be
-   * asked about. */
+  /* Whether the target takes the one node of `node`, whose inputs and outputs are the node's. BERTH_NOT_SUPPORTED for
+   * no, with the reason in `message`, which `--why partition` prints; any other error ends the compilation. Specs are
+   * those of the command line. Never asked about control flow, state and copies, nor, with a backend, about random
+   * numbers and sizes that depend on data. Without preprocess() it may be null: the target takes every node that it
+   * would be asked about. */
   int32_t (*takes)(void* self, const berth_graph* node, const berth_spec* specs, size_t num_specs,
                    berth_message* message);
   /* Compiles a region for one delegate. */
@@ -211,18 +213,18 @@ typedef struct berth_target {
   /* Not 0: the kernels of the backend, or preprocess(), know what fusion makes: the operators "berth::…" at the end of
    * format/operators.def, which portable::kernels() has all of. */
   int32_t fuses;
-  /* Not 0: images are faster with their channels innermost. 2: the constant weights of convolutions and of linear layers
-   * are given with what is summed over innermost too. */
+  /* Not 0: images are faster with their channels innermost. 2: the constant weights of convolutions and of linear
+   * layers are given with what is summed over innermost too. */
   int32_t channels_last;
   /* Not 0: weights are packed for the kernels of CpuBackend, for the instruction set of --cpu. */
   int32_t packs_weights;
-  /* What takes() cannot see: may be null. Called once for each graph of each method, with all nodes of it that the target
-   * takes and gets; inputs are what they read from elsewhere, outputs what is read elsewhere. */
+  /* What takes() cannot see: may be null. Called once for each graph of each method, with all nodes of it that the
+   * target takes and gets; inputs are what they read from elsewhere, outputs what is read elsewhere. */
   int32_t (*together)(void* self, const berth_graph* taken, const berth_spec* specs, size_t num_specs,
                       const berth_sets* sets, berth_message* message);
 } berth_target;
 
-/* ---- Running ------------------------------------------------------------------------------------------------------ */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 /* A queue of work of one device, as create_stream() made it; null: work is complete when a call returns. */
 typedef void* berth_stream;
@@ -289,10 +291,11 @@ typedef struct berth_backend {
   void (*unload)(void* self, void* handle);
 } berth_backend;
 
-/* ---- Operators of one's own --------------------------------------------------------------------------------------- */
+/* ---- Operators of one's own -------------------------------------------------------------------------------------- */
 
 /* What a shape rule answers with. A size is a number from 0 on, or, where it is only known at run time, a number below
- * BERTH_NO_NUMBER that these functions return: it stands for the size until the rule returns, and for that size alone. */
+ * BERTH_NO_NUMBER that these functions return: it stands for the size until the rule returns, and for that size
+ * alone. */
 #define BERTH_NO_NUMBER (-(INT64_C(1) << 62))
 typedef struct berth_types {
   size_t size;
@@ -304,8 +307,9 @@ typedef struct berth_types {
   int64_t (*divide)(void* self, int64_t a, int64_t b); /* rounds down; b is a number from 1 on */
   /* Adds the type of the next result, rank of sizes. */
   void (*result)(void* self, int32_t dtype, const int64_t* sizes, int32_t rank);
-  /* A size that depends on what the arguments hold, of an operator that is sized_by_contents: from 0 to `most`, a number
-   * or a size. One of a call: asked again, it is the same. Not there in hosts of an earlier header: see `size`. */
+  /* A size that depends on what the arguments hold, of an operator that is sized_by_contents: from 0 to `most`, a
+   * number or a size. One of a call: asked again, it is the same. Not there in hosts of an earlier header: see
+   * `size`. */
   int64_t (*contents)(void* self, int64_t most);
 } berth_types;
 
@@ -348,7 +352,7 @@ typedef struct berth_operator {
   int32_t sized_by_contents;
 } berth_operator;
 
-/* ---- The plug-in -------------------------------------------------------------------------------------------------- */
+/* ---- The plug-in ------------------------------------------------------------------------------------------------- */
 
 typedef struct berth_device_type {
   const char* name;

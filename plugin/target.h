@@ -16,8 +16,8 @@
 //     }
 //
 // It is compiled by `c++ -std=c++17 -shared -fPIC -I INSTALLED/include/berth`. examples/plugin is a whole one. What a
-// function promises, and who owns what, stands in plugin/plugin.h. Views (Value, Argument, Node, Graph, Specs, Source) are
-// valid during the call that got them. Exceptions that leave a function of these classes become the error Internal.
+// function promises, and who owns what, stands in plugin/plugin.h. Views (Value, Argument, Node, Graph, Specs, Source)
+// are valid during the call that got them. Exceptions that leave a function of these classes become the error Internal.
 #pragma once
 
 #include <cstdio>
@@ -179,8 +179,8 @@ class Target {
 };
 
 /// A target whose delegates are nested programs, compiled by Berth for a backend derived from NestedBackend
-/// (backends/nested/nested_backend.h), of which the application has one. It takes every node, unless takes() is overridden
-/// and the constructor does not call take_all().
+/// (backends/nested/nested_backend.h), of which the application has one. It takes every node, unless takes() is
+/// overridden and the constructor does not call take_all().
 class NestedTarget : public Target {
  public:
   /// The backend's name begins with "berth.".

@@ -1,5 +1,5 @@
-// Arrays of Python's as memory: by the buffer protocol, and by DLPack where an object has no buffer or NumPy has no such
-// type.
+// Arrays of Python's as memory: by the buffer protocol, and by DLPack where an object has no buffer or NumPy has no
+// such type.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -28,8 +28,8 @@ class Borrowed {
   /// Takes an array, or numbers and nested lists of them, which NumPy turns into an array of `dtype`. `place` is for
   /// messages: "input x".
   ///
-  /// Raises InvalidType for what is not an array or has elements of a type that Berth does not have; InvalidArgument for
-  /// another byte order, and for lists that do not fit `dtype`.
+  /// Raises InvalidType for what is not an array or has elements of a type that Berth does not have; InvalidArgument
+  /// for another byte order, and for lists that do not fit `dtype`.
   static Borrowed take(nanobind::handle object, DType dtype, const std::string& place);
   /// The same for memory to write to: an array that may be written.
   static Borrowed take_writable(nanobind::handle object, const std::string& place);

@@ -1,6 +1,6 @@
-// Texts, lists, pairs and shares from Python and back. nanobind has casters of them, which are noexcept: a failed allocation
-// in one ends the process. These throw std::bad_alloc, which nanobind makes a MemoryError of. Include nothing of nanobind/stl that
-// has the same types.
+// Texts, lists, pairs and shares from Python and back. nanobind has casters of them, which are noexcept: a failed
+// allocation in one ends the process. These throw std::bad_alloc, which nanobind makes a MemoryError of. Include
+// nothing of nanobind/stl that has the same types.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -113,8 +113,8 @@ struct type_caster<std::pair<A, B>> {
   Value value;
 };
 
-/// A share in an object of Python's, which lives at least as long: type_caster<std::shared_ptr<T>> derives from it. There is
-/// no way back: what is new comes to Python as a std::unique_ptr.
+/// A share in an object of Python's, which lives at least as long: type_caster<std::shared_ptr<T>> derives from it.
+/// There is no way back: what is new comes to Python as a std::unique_ptr.
 template <typename T>
 struct share_caster {
   static constexpr bool IsClass = true;

@@ -128,7 +128,8 @@ void set_all(const Setters<Structure>& setters, const nb::dict& values, const st
   }
 }
 
-/// Follows a compilation: Ctrl-C, a function of Python's, and a bar on a terminal. Called without the interpreter's lock.
+/// Follows a compilation: Ctrl-C, a function of Python's, and a bar on a terminal. Called without the interpreter's
+/// lock.
 class Follower {
  public:
   /// `function`: (step, done) -> whether to go on, where only False means no; None: there is none.

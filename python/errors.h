@@ -13,7 +13,8 @@
 
 namespace berth::python {
 
-/// Thrown in functions that Python calls, with or without the interpreter's lock. Becomes what berth._errors.make() gives.
+/// Thrown in functions that Python calls, with or without the interpreter's lock. Becomes what berth._errors.make()
+/// gives.
 class Raised final : public std::exception {
  public:
   explicit Raised(Failure failure) : failure_(std::move(failure)) {}
@@ -37,9 +38,9 @@ inline void check(Status status) {
   if (!status.ok()) throw Raised(status.error());
 }
 
-/// What an exception of a function of Python's is to the compiler or the runtime that called it: a code, and the sentence
-/// "ValueError: takes f32". The berth.Error that comes of it has the exception as its cause; what is not an Exception,
-/// such as KeyboardInterrupt, is raised instead of it. REQUIRES: the interpreter's lock.
+/// What an exception of a function of Python's is to the compiler or the runtime that called it: a code, and the
+/// sentence "ValueError: takes f32". The berth.Error that comes of it has the exception as its cause; what is not an
+/// Exception, such as KeyboardInterrupt, is raised instead of it. REQUIRES: the interpreter's lock.
 plugin::Status caught(nanobind::python_error& error);
 
 /// Calls `call`, which runs code of Python's, with the interpreter's lock; what it throws is the status.

@@ -25,8 +25,8 @@ struct MethodRequest {
   bool resident = false;  // HostOptions::resident
 };
 
-/// Called by any thread, one at a time: others wait. The interpreter's lock is released while inputs are copied and while
-/// the method runs.
+/// Called by any thread, one at a time: others wait. The interpreter's lock is released while inputs are copied and
+/// while the method runs.
 class MethodObject {
  public:
   /// Without the interpreter's lock. `arenas` may be null: then the method has its own.

@@ -14,8 +14,8 @@ namespace berth::python {
 /// One operator. Made with the interpreter's lock, and kept until the process ends.
 class OwnOperator {
  public:
-  /// From a berth.Operator, whose attributes berth/_plugin.py describes. Raises InvalidArgument for a schema that is not
-  /// one.
+  /// From a berth.Operator, whose attributes berth/_plugin.py describes. Raises InvalidArgument for a schema that is
+  /// not one.
   explicit OwnOperator(nanobind::handle description);
   OwnOperator(const OwnOperator&) = delete;
   OwnOperator& operator=(const OwnOperator&) = delete;

@@ -1,8 +1,8 @@
-// Arrivals: copies to the host's memory that may not be there yet. The host goes on meanwhile; only what uses the bytes waits
-// for the copy.
+// Arrivals: copies to the host's memory that may not be there yet. The host goes on meanwhile; only what uses the bytes
+// waits for the copy.
 //
-// A program has a copy's target as written after the copy's instruction. So the run keeps account: which bytes unfinished
-// copies write, and before each instruction which of them it uses. No program has to say so.
+// A program has a copy's target as written after the copy's instruction. So the run keeps account: which bytes
+// unfinished copies write, and before each instruction which of them it uses. No program has to say so.
 #pragma once
 
 #include <cstddef>

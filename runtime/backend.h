@@ -100,14 +100,16 @@ class Backend {
   /// be in progress when this returns.
   virtual Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) = 0;
 
-  /// Whether execute() takes addresses and sizes of its arguments from each call. Then their arenas may follow the sizes
-  /// (Method::planned_bytes), so that they lie elsewhere in another run; otherwise they stay where load() found them.
+  /// Whether execute() takes addresses and sizes of its arguments from each call. Then their arenas may follow the
+  /// sizes (Method::planned_bytes), so that they lie elsewhere in another run; otherwise they stay where load() found
+  /// them.
   virtual bool follows_sizes() const { return false; }
 
-  /// The bytes that the call's arguments take when they have these sizes. `sizes[i]` is empty for an argument that is not
-  /// a tensor, and -1 stands for a size that is not known; then the answer is enough for all that it can be. `bytes[i]` is
-  /// what argument i takes by its sizes, or at most; more where the delegate uses more of it, less of its scratch. Called
-  /// between runs, must not allocate from the heap, and changes nothing that execute() sees. REQUIRES: follows_sizes().
+  /// The bytes that the call's arguments take when they have these sizes. `sizes[i]` is empty for an argument that is
+  /// not a tensor, and -1 stands for a size that is not known; then the answer is enough for all that it can be.
+  /// `bytes[i]` is what argument i takes by its sizes, or at most; more where the delegate uses more of it, less of its
+  /// scratch. Called between runs, must not allocate from the heap, and changes nothing that execute() sees. REQUIRES:
+  /// follows_sizes().
   virtual Error argument_bytes(DelegateHandle* /*handle*/, Span<const Span<const int32_t>> /*sizes*/,
                                Span<uint64_t> /*bytes*/) {
     return Error::kOk;

@@ -43,10 +43,10 @@ class DeviceAllocator {
                                     DeviceStream* stream = nullptr) = 0;
   virtual Error copy_device_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                                     DeviceStream* stream = nullptr) = 0;
-  /// Begins a copy in `stream` as copy_device_to_host(), which may not have arrived when the call returns. Its number among
-  /// the stream's, which rises: until finish_copy_to_host() for it or a later one, or synchronize() or destroy_stream(),
-  /// `target` must not be used. 0 where it is complete, as it is by default. What is added to the stream later may
-  /// overwrite `source`. Any number may be under way; Methods have sixteen at most.
+  /// Begins a copy in `stream` as copy_device_to_host(), which may not have arrived when the call returns. Its number
+  /// among the stream's, which rises: until finish_copy_to_host() for it or a later one, or synchronize() or
+  /// destroy_stream(), `target` must not be used. 0 where it is complete, as it is by default. What is added to the
+  /// stream later may overwrite `source`. Any number may be under way; Methods have sixteen at most.
   virtual Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes, DeviceIndex index,
                                               DeviceStream* stream) {
     BERTH_RETURN_IF_ERROR(copy_device_to_host(target, source, bytes, index, stream));
@@ -129,8 +129,8 @@ class DeviceAllocatorRegistry {
 
   /// Device `index` of the one type of GPU that this machine has: one whose allocator says is_gpu() and has a device,
   /// under the type that it is registered for. For programs that run on whatever GPU is there (LoadOptions::devices).
-  /// NotFound when there is none; InvalidArgument when there are several types, or no device `index`. `report`, which may
-  /// be null, names the types that there are.
+  /// NotFound when there is none; InvalidArgument when there are several types, or no device `index`. `report`, which
+  /// may be null, names the types that there are.
   Result<Device> find_gpu(DeviceIndex index = 0, format::Report* report = nullptr) const;
 
   size_t size() const { return count_; }

@@ -207,8 +207,8 @@ struct KernelEntry {
   /// The argument of which a call reads only some rows, such as a table of embeddings; -1 for none. Every other tensor
   /// is assumed to be read completely.
   int picked_argument = -1;
-  /// Of operators that format/operators.def does not have: bit i says that the first output may lie on argument i, of the
-  /// same sizes, order and element size. The loader refuses programs that were planned for more.
+  /// Of operators that format/operators.def does not have: bit i says that the first output may lie on argument i, of
+  /// the same sizes, order and element size. The loader refuses programs that were planned for more.
   uint32_t in_place_arguments = 0;
   /// The maker's own; KernelContext::data() is this in each call.
   const void* data = nullptr;

@@ -197,8 +197,8 @@ void for_each_tensor(MethodData& data, const StackedArena& arena, Visit&& visit)
   }
 }
 
-// Moves what was set already. Blocks of inputs never change their order, so that those that go down can be moved from the
-// lowest, and then those that go up from the highest, over nothing that is yet to be moved.
+// Moves what was set already. Blocks of inputs never change their order, so that those that go down can be moved from
+// the lowest, and then those that go up from the highest, over nothing that is yet to be moved.
 Error move_inputs(MethodData& data, const StackedArena& arena) {
   if (arena.memory == nullptr || arena.asked > arena.given) return Error::kOk;
   size_t count = 0;

@@ -77,18 +77,19 @@ class Method {
   /// MethodMeta::memory_planned_buffer_alignment. InvalidState: the arena had memory at load, or a run is in progress.
   Error set_planned_buffer(size_t index, void* memory, size_t bytes);
 
-  /// Whether arenas follow the sizes of the inputs: the file says where tensors lie at any sizes (docs/plan.md), and all
-  /// backends take part. Then an arena may be smaller than memory_planned_buffer_size(), and planned inputs and outputs
-  /// lie elsewhere after set_input() with other sizes; of inputs, what was set since the last run is moved.
+  /// Whether arenas follow the sizes of the inputs: the file says where tensors lie at any sizes (docs/plan.md), and
+  /// all backends take part. Then an arena may be smaller than memory_planned_buffer_size(), and planned inputs and
+  /// outputs lie elsewhere after set_input() with other sizes; of inputs, what was set since the last run is moved.
   bool follows_sizes() const;
 
-  /// The bytes of each arena that runs with inputs of these sizes need; nothing changes, and arenas need no memory yet (a
-  /// deferred one, HierarchicalAllocator). Arenas that do not follow the sizes need what memory_planned_buffer_size()
-  /// says. `sizes` has an entry for each input, which is empty for those that are not tensors; `bytes` one for each arena.
-  /// InvalidArgument for sizes that set_input() would refuse, and for other numbers of entries.
+  /// The bytes of each arena that runs with inputs of these sizes need; nothing changes, and arenas need no memory yet
+  /// (a deferred one, HierarchicalAllocator). Arenas that do not follow the sizes need what
+  /// memory_planned_buffer_size() says. `sizes` has an entry for each input, which is empty for those that are not
+  /// tensors; `bytes` one for each arena. InvalidArgument for sizes that set_input() would refuse, and for other
+  /// numbers of entries.
   Error planned_bytes(Span<const Span<const int32_t>> sizes, Span<uint64_t> bytes);
-  /// The bytes that arena `index` needs as it was laid out last: for planned inputs by set_input(), otherwise by lay_out()
-  /// or the last run; before that, at the largest sizes. InvalidArgument when there is no such arena.
+  /// The bytes that arena `index` needs as it was laid out last: for planned inputs by set_input(), otherwise by
+  /// lay_out() or the last run; before that, at the largest sizes. InvalidArgument when there is no such arena.
   Result<uint64_t> planned_bytes(size_t index);
   /// Lays out the arenas for the inputs' sizes, as the run would do first; deferred ones may then be given memory for
   /// these sizes (set_planned_buffer). MemoryAllocationFailed when an arena with fixed memory is too small.
@@ -97,19 +98,21 @@ class Method {
   /// States: tensors that keep their values from one run to the next, such as a language model's caches. Not those that
   /// backends keep in memory of their own (ExecuTorch's do). Each call walks the value table.
   size_t num_states() const;
-  /// The name of a state in the file; empty where the file has none for it, as ExecuTorch's exporter leaves it; null when
-  /// there is no such state.
+  /// The name of a state in the file; empty where the file has none for it, as ExecuTorch's exporter leaves it; null
+  /// when there is no such state.
   const char* state_name(size_t index) const;
-  /// The index of the state of this name, or of "state2" for state 2 if it has none. InvalidArgument when there is none.
+  /// The index of the state of this name, or of "state2" for state 2 if it has none. InvalidArgument when there is
+  /// none.
   Result<size_t> find_state(const char* name) const;
   /// What it is; the spans live as long as the method. InvalidArgument when there is no such state.
   Result<TensorInfo> state_tensor_meta(size_t index) const;
-  /// Copies a state to `data`, on the host, which has room for `bytes` bytes: the elements in the dimension order of its
-  /// TensorInfo. InvalidArgument: no such state, null, or fewer bytes than TensorInfo::nbytes. InvalidState: a run that
-  /// step() began is in progress. Also the errors of the device's copy.
+  /// Copies a state to `data`, on the host, which has room for `bytes` bytes: the elements in the dimension order of
+  /// its TensorInfo. InvalidArgument: no such state, null, or fewer bytes than TensorInfo::nbytes. InvalidState: a run
+  /// that step() began is in progress. Also the errors of the device's copy.
   Error get_state(size_t index, void* data, size_t bytes);
-  /// Sets a state to elements on the host, which lie as get_state() gives them; the next run goes on from there, in every
-  /// method that shares the state. InvalidArgument also for another element type or other sizes; then nothing has changed.
+  /// Sets a state to elements on the host, which lie as get_state() gives them; the next run goes on from there, in
+  /// every method that shares the state. InvalidArgument also for another element type or other sizes; then nothing has
+  /// changed.
   Error set_state(size_t index, const void* data, Span<const int32_t> sizes, DType dtype);
 
   /// Runs the method once, and waits for its devices. InvalidState when an input was never set, an output has no

@@ -277,9 +277,9 @@ Error check_delegate_call(MethodData& data, size_t index, When when, format::Rep
 /// Rows of the last run may be in memory that the caller has freed since: none is written before it is found again.
 void forget_rows(MethodData& data);
 
-/// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them, and the host for
-/// copies to what it uses. Where that fails, `*what` says what: the device's own words (device_explanation.h) where it has
-/// said why, valid until it says more.
+/// Before `instruction` runs: devices whose bytes it writes wait for the copies that may still read them, and the host
+/// for copies to what it uses. Where that fails, `*what` says what: the device's own words (device_explanation.h) where
+/// it has said why, valid until it says more.
 Error settle_before(MethodData& data, const Instruction& instruction, const char** what);
 /// The same for all copies to the host.
 Error settle_all_arrivals(MethodData& data, const char** what);
@@ -292,9 +292,10 @@ bool is_prim(const KernelEntry* entry);
 /// Runs at most `limit` instructions. EndOfMethod when none is left.
 Error run(MethodData& data, uint64_t limit);
 
-/// The first checks the sizes of input `index` against the ranges of their symbols, the second against what relations the
-/// file has between them, the third that the dimensions of all inputs agree with each other. InvalidArgument otherwise, with the dimension in the method's report. Files
-/// without symbols pass. `unknown_is_good`: so does a size of -1.
+/// The first checks the sizes of input `index` against the ranges of their symbols, the second against what relations
+/// the file has between them, the third that the dimensions of all inputs agree with each other. InvalidArgument
+/// otherwise, with the dimension in the method's report. Files without symbols pass. `unknown_is_good`: so does a size
+/// of -1.
 Error check_symbol_ranges(MethodData& data, size_t index, Span<const int32_t> sizes, bool unknown_is_good = false);
 Error check_own_relations(MethodData& data, size_t index, Span<const int32_t> sizes);
 Error check_symbol_relations(MethodData& data, const InputSizes& sizes);

@@ -1,5 +1,5 @@
-// The fears: a tensor of a run at small sizes reaches into another, or out of the arena; an input that was set is lost when
-// the tensors move; an arena that is too small is found out by writing behind it.
+// The fears: a tensor of a run at small sizes reaches into another, or out of the arena; an input that was set is lost
+// when the tensors move; an arena that is too small is found out by writing behind it.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// PendingReads: copies between devices that may not have read their source yet. The source's device goes on meanwhile; only
-// what overwrites the bytes there waits for the copy.
+// PendingReads: copies between devices that may not have read their source yet. The source's device goes on meanwhile;
+// only what overwrites the bytes there waits for the copy.
 //
 // The memory plan counts a copy's source as free after the copy's instruction. So the run keeps account: which bytes
 // unfinished copies read, and before each instruction which of them it writes. No program has to say so.
@@ -26,12 +26,12 @@ class PendingReads {
 
   /// The stream of `reader` is about to be marked.
   Error before_mark(const DeviceUse& reader);
-  /// A copy was queued on the stream of `reader`; it reads `bytes` bytes at `begin` on `owner`, whose stream has not been
-  /// told to wait. Marks the stream of `reader`. Both outlive the run. Errors of the streams.
+  /// A copy was queued on the stream of `reader`; it reads `bytes` bytes at `begin` on `owner`, whose stream has not
+  /// been told to wait. Marks the stream of `reader`. Both outlive the run. Errors of the streams.
   Error add(const DeviceUse& owner, const DeviceUse& reader, const void* begin, size_t bytes);
 
-  /// Something is about to be queued on `device` that writes these bytes: its stream waits for the copies that read any of
-  /// them.
+  /// Something is about to be queued on `device` that writes these bytes: its stream waits for the copies that read any
+  /// of them.
   Error before_write(Device device, const void* begin, size_t bytes);
 
   /// Every device waits.

@@ -59,8 +59,8 @@ struct LoadOptions {
   /// The backends that may run delegates, at most Program::kMaxBackends. They must outlive the Program; the span need
   /// not.
   Span<Backend* const> backends;
-  /// Devices to use instead of those in the file: at most DeviceMap::kMax, each `from` once for all methods and once for
-  /// each, and never the host. The span and the names in it need not outlive load().
+  /// Devices to use instead of those in the file: at most DeviceMap::kMax, each `from` once for all methods and once
+  /// for each, and never the host. The span and the names in it need not outlive load().
   Span<const DeviceMapping> devices;
   /// Constants that the file names but does not contain; may be null. Must outlive the Program.
   const NamedDataMap* external = nullptr;
@@ -86,7 +86,8 @@ struct MethodOptions {
   /// Called to clear state on the host; if null, memset is used, which touches all of it. An application whose arenas
   /// are pages of the system can replace them with zero pages, which take memory only when they are first written.
   MemoryZeroer zero = {nullptr, nullptr};
-  /// Whether outputs of dynamic sizes may get less memory than their largest sizes need; a run that needs more is refused.
+  /// Whether outputs of dynamic sizes may get less memory than their largest sizes need; a run that needs more is
+  /// refused.
   bool small_outputs = false;
   /// Told how many bytes of an arena that follows the sizes the next runs use, when that changes.
   ArenaFollower follow = {nullptr, nullptr};

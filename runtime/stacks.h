@@ -83,8 +83,8 @@ class InputSizes {
   bool own_ = true;
 };
 
-/// Fills MethodData::symbols. Where inputs disagree on a symbol, `first` is believed (SIZE_MAX: none), then those that were
-/// set since the last run.
+/// Fills MethodData::symbols. Where inputs disagree on a symbol, `first` is believed (SIZE_MAX: none), then those that
+/// were set since the last run.
 void compute_symbols(MethodData& data, const InputSizes& sizes, size_t first);
 
 /// Computes those symbols anew that are not sizes of inputs.
@@ -93,8 +93,8 @@ void compute_derived_symbols(MethodData& data);
 /// What is needed with these symbols; changes no tensor. The errors of delegates, with a report.
 Error measure(MethodData& data, const InputSizes& sizes);
 
-/// Lays out all arenas for the sizes of the inputs, unless they lie so already. `first`: see compute_symbols(). An error
-/// changes nothing: MemoryAllocationFailed when an arena of fixed memory is too small, with a report.
+/// Lays out all arenas for the sizes of the inputs, unless they lie so already. `first`: see compute_symbols(). An
+/// error changes nothing: MemoryAllocationFailed when an arena of fixed memory is too small, with a report.
 Error lay_out(MethodData& data, size_t first);
 
 /// The arena that follows the sizes with this index; null when it does not.

@@ -1,7 +1,7 @@
 // Method: states, to be saved and set again.
 //
-// The state of a method is what got an initial value when it was loaded: tensors that the file marks, and those that only
-// the instructions show to be state (method_state.cc).
+// The state of a method is what got an initial value when it was loaded: tensors that the file marks, and those that
+// only the instructions show to be state (method_state.cc).
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>

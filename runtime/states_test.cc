@@ -1,5 +1,5 @@
-// The fears: a state that is set again is not the one that was saved; a state of other sizes is written over its neighbours;
-// a state without a name cannot be found; a copy from a device fails and nothing says so.
+// The fears: a state that is set again is not the one that was saved; a state of other sizes is written over its
+// neighbours; a state without a name cannot be found; a copy from a device fails and nothing says so.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -32,8 +32,8 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Filters for the tests of the file. False, with a message, if there are none, or if one of another file has the name of
-/// one of these: a filter cannot tell them apart.
+/// Filters for the tests of the file. False, with a message, if there are none, or if one of another file has the name
+/// of one of these: a filter cannot tell them apart.
 bool filter_for(const std::string& file) {
   std::string filter;
   std::map<std::string, std::string> path_of;

@@ -29,7 +29,8 @@ constexpr Command kCommands[] = {
     {"compare", add_compare}, {"bench", add_bench},   {"devices", add_devices}, {"tune", add_tune},
 };
 
-// All commands, or the only one that a command line can call: options of the others take half a millisecond to describe.
+// All commands, or the only one that a command line can call: options of the others take half a millisecond to
+// describe.
 void add_commands(int argc, char** argv, CLI::App& app, Session& session) {
   const std::string first = argc > 1 ? argv[1] : "";
   const auto is_first = [&](const Command& command) { return first == command.name; };

@@ -7,8 +7,8 @@
 
 namespace berth::tool {
 
-/// As quantize::evaluated(), by a program for target `cpu` that runs on so many threads. Its kernels round otherwise than
-/// the evaluator's, in the last bits.
+/// As quantize::evaluated(), by a program for target `cpu` that runs on so many threads. Its kernels round otherwise
+/// than the evaluator's, in the last bits.
 Expected<quantize::Run> compiled(const ir::Module& module, const std::string& method, int threads);
 
 }  // namespace berth::tool

@@ -9,8 +9,8 @@
 
 namespace berth::tool {
 
-/// NaN is equal to NaN, and an infinity to itself; where only one of two is not finite they are `unlike`, and have no part
-/// in the sums. Complex numbers are pairs of reals.
+/// NaN is equal to NaN, and an infinity to itself; where only one of two is not finite they are `unlike`, and have no
+/// part in the sums. Complex numbers are pairs of reals.
 class Difference {
  public:
   /// Whether the two can be compared: of one shape, and both integers, or both of other types.

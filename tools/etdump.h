@@ -31,9 +31,10 @@ class RunRecorder final : public InstructionObserver {
   void after(const InstructionEvent& event, Error result) override;
 
   size_t runs() const { return runs_.size(); }
-  /// The file. An instruction has the name that ExecuTorch's runtime gives it, "native_call_add.out" or "DELEGATE_CALL".
-  /// Those within delegates have the operator's name, the instruction of the outermost call, and as debug identifier
-  /// where they are, "12", or in delegates within delegates "3/12", and the node of the model behind it: "12 Conv_4".
+  /// The file. An instruction has the name that ExecuTorch's runtime gives it, "native_call_add.out" or
+  /// "DELEGATE_CALL". Those within delegates have the operator's name, the instruction of the outermost call, and as
+  /// debug identifier where they are, "12", or in delegates within delegates "3/12", and the node of the model behind
+  /// it: "12 Conv_4".
   std::vector<uint8_t> file() const;
 
  private:

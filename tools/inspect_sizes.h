@@ -1,4 +1,5 @@
-// Sizes as `berth inspect` shows them: those of tensors, and those of inputs that are open, with what holds between them.
+// Sizes as `berth inspect` shows them: those of tensors, and those of inputs that are open, with what holds between
+// them.
 #pragma once
 
 #include <cstdint>

@@ -93,8 +93,8 @@ class Chooser {
     return false;
   }
 
-  // For what becoming smaller passes by, such as H*W==6000: halves ranges, the upper half first, and leaves out those in
-  // which a relation cannot hold.
+  // For what becoming smaller passes by, such as H*W==6000: halves ranges, the upper half first, and leaves out those
+  // in which a relation cannot hold.
   bool search() {
     std::vector<Range> all(values_.size());
     for (uint32_t s = 0; s < all.size(); ++s)

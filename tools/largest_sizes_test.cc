@@ -1,5 +1,5 @@
-// Sizes for runs without inputs. The fears: sizes that a relation forbids, small ones where large ones are allowed, a search
-// that does not end.
+// Sizes for runs without inputs. The fears: sizes that a relation forbids, small ones where large ones are allowed, a
+// search that does not end.
 #include "tools/largest_sizes.h"
 
 #include <gtest/gtest.h>

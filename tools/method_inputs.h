@@ -13,8 +13,8 @@ namespace berth::tool {
 /// types are checked when they are set.
 Expected<std::vector<Array>> gather_inputs(const LoadRequest& request, Method& method);
 
-/// Sets all inputs, copying them to their devices first. `arrays` may be brought into another dimension order, and lives
-/// until the last run.
+/// Sets all inputs, copying them to their devices first. `arrays` may be brought into another dimension order, and
+/// lives until the last run.
 Status set_inputs(LoadedMethod& loaded, std::vector<Array>& arrays);
 
 /// All files that were read: the program, its data files, the inputs.

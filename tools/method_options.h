@@ -39,10 +39,10 @@ void add_method_switch(CLI::App& command, const std::string& name, std::vector<s
 /// What --planner may be told.
 std::vector<std::string> planner_names();
 
-/// Writes them to `options`. What stands before a ':' is a method if the module has one of this name; in a target, if no
-/// number follows (cuda:0 is a device); of --device-io, if no input or output has the whole name. InvalidArgument for a
-/// name that can only be a method's and is not one, with those that there are; for a target, planner or alignment that
-/// is given twice; for a planner that does not exist, and for an alignment that is not a number.
+/// Writes them to `options`. What stands before a ':' is a method if the module has one of this name; in a target, if
+/// no number follows (cuda:0 is a device); of --device-io, if no input or output has the whole name. InvalidArgument
+/// for a name that can only be a method's and is not one, with those that there are; for a target, planner or alignment
+/// that is given twice; for a planner that does not exist, and for an alignment that is not a number.
 Status read_method_texts(const MethodTexts& texts, const ir::Module& module, CompileOptions* options);
 
 }  // namespace berth::tool

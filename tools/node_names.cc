@@ -33,8 +33,8 @@ int32_t result_of(const fb::Instruction& instruction) {
   return move == nullptr ? -1 : move->move_to();
 }
 
-// The arguments that the instruction writes: [first, last) of its list. All of an operator's that is not known, and of a
-// delegate's.
+// The arguments that the instruction writes: [first, last) of its list. All of an operator's that is not known, and of
+// a delegate's.
 std::pair<uint32_t, uint32_t> written(const fb::ExecutionPlan& plan, const fb::Instruction& instruction) {
   if (const auto* call = instruction.instr_args_as_DelegateCall()) return {0, format::length(call->args())};
   const auto* call = instruction.instr_args_as_KernelCall();

@@ -1,5 +1,5 @@
-// The nodes of the model that the instructions of a program come from, and the names of the values that they compute, those
-// within delegates included: for profiles and comparisons.
+// The nodes of the model that the instructions of a program come from, and the names of the values that they compute,
+// those within delegates included: for profiles and comparisons.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ class NodeNames {
 
   /// Of instruction `index` as Method counts them; empty where the file does not say.
   const std::string& node(size_t index) const;
-  /// The values that instruction `index` computes, by argument of InstructionEvent; those without a name are left out. Of
-  /// a delegate's call all arguments, since the file does not say which it writes.
+  /// The values that instruction `index` computes, by argument of InstructionEvent; those without a name are left out.
+  /// Of a delegate's call all arguments, since the file does not say which it writes.
   const std::vector<std::pair<size_t, std::string>>& results(size_t index) const;
   /// Adds the names of all of these, within delegates too, with the nodes that compute them.
   void collect(std::map<std::string, std::string>* names) const;

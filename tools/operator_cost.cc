@@ -57,7 +57,8 @@ Weight weight_of(Span<EValue* const> args, size_t index, size_t packing) {
   return result;
 }
 
-// Each output element is a sum over the weights of its channel; if transposed, each input element contributes to as many.
+// Each output element is a sum over the weights of its channel; if transposed, each input element contributes to as
+// many.
 double convolution_flops(Span<EValue* const> args, const Weight& weight, bool transposed) {
   if (weight.first == 0) return 0;
   const Tensor* out = tensor_at(args, args.size() - 1);

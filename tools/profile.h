@@ -42,8 +42,8 @@ struct ProfiledOperator {
 
 class Profiler final : public InstructionObserver {
  public:
-  /// `roofline` is that of the host's threads, so that it says nothing of what other devices compute. The trace contains
-  /// the first run. `names` may be null; otherwise it must outlive this.
+  /// `roofline` is that of the host's threads, so that it says nothing of what other devices compute. The trace
+  /// contains the first run. `names` may be null; otherwise it must outlive this.
   explicit Profiler(const Roofline& roofline, const NodeNames* names = nullptr) : roofline_(roofline), names_(names) {}
 
   Error before(const InstructionEvent& event) override;

@@ -35,8 +35,8 @@ class Runnable {
   virtual std::string how() const = 0;
   virtual const std::vector<Port>& inputs() const = 0;
   virtual const std::vector<std::string>& outputs() const = 0;
-  /// The names that a ValueSink may get, with the nodes of the model that compute these values; only after a request for
-  /// values. Empty where nothing is named.
+  /// The names that a ValueSink may get, with the nodes of the model that compute these values; only after a request
+  /// for values. Empty where nothing is named.
   virtual std::map<std::string, std::string> values() const = 0;
   /// All files that were read.
   virtual std::vector<std::string> files() const = 0;

@@ -1,7 +1,7 @@
 // Samples: arrays for all inputs of a model, several times over. From files, or random.
 //
-// A folder holds either one folder for each sample, in the order of their names, with X.npy for each input X; or, of one
-// sample, these files themselves; or, for a model with one input, any .npy files, a sample each. Where the names of
+// A folder holds either one folder for each sample, in the order of their names, with X.npy for each input X; or, of
+// one sample, these files themselves; or, for a model with one input, any .npy files, a sample each. Where the names of
 // inputs are not known, or are not names of files, in0.npy, in1.npy… stand for the inputs in order.
 #pragma once
 

@@ -57,8 +57,8 @@ std::string duration_text(double seconds);
 /// `text`, or its beginning and end when it is over 4 KiB: arguments and names may be of any length.
 std::string shortened(const std::string& text);
 
-/// `name`, shortened, in quotes with escapes if it has control characters: names from files may hold anything, and stay on
-/// their line.
+/// `name`, shortened, in quotes with escapes if it has control characters: names from files may hold anything, and stay
+/// on their line.
 std::string printable(const std::string& name);
 
 /// "1 node", "2 nodes"; `plural` where it is not `singular` and an s.

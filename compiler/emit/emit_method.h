@@ -18,8 +18,8 @@ namespace berth::emit {
 ///
 /// Branches and loops become jumps (JumpFalseCall), with the instructions of their regions in line; a constant false
 /// makes one that is always taken. A scan counts in an Int value, takes slices by `aten::select_copy` and stacks
-/// results by `executorch_prim::et_copy_index`; on devices `berth::row.read` and `berth::row.write` find the slices, and
-/// what loops carry moves from row to row (memory::RowHome).
+/// results by `executorch_prim::et_copy_index`; on devices `berth::row.read` and `berth::row.write` find the slices,
+/// and what loops carry moves from row to row (memory::RowHome).
 ///
 /// NotSupported or InvalidArgument, with method and node, for what a program cannot say: scalars as inputs, strings as
 /// outputs, a memory format other than contiguous and preserve, a symbol that is not a dimension of anything, a size

@@ -21,8 +21,8 @@ struct Pools {
 /// How a method is written.
 struct MethodOptions {
   bool stack_traces = false;
-  /// The key under which the data of a constant, as this tensor, lie outside of the program; empty: they lie in it. Null:
-  /// all constants lie in it.
+  /// The key under which the data of a constant, as this tensor, lie outside of the program; empty: they lie in it.
+  /// Null: all constants lie in it.
   std::function<std::string(ir::ConstantId, const format::TensorDesc&)> external_key;
 };
 

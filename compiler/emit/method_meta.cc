@@ -39,7 +39,8 @@ class MethodSymbols {
   /// Whether everything that `dim` mentions is there. REQUIRES: describe() has run.
   bool has(Dim dim) const { return dim.is_constant() || numbers_[dim.symbol] >= 0; }
 
-  /// Also what relations are between sizes, so far as the method has these; what they are computed from is then there too.
+  /// Also what relations are between sizes, so far as the method has these; what they are computed from is then there
+  /// too.
   void use_relations() {
     for (const ir::SizeRelation& relation : symbols_.relations()) {
       if (relation.kind == ir::SizeRelation::Kind::kNamed || !all_inputs_used(relation)) continue;

@@ -1,4 +1,5 @@
-// Sizes that are known only at run time: computed once, where they are needed, and not where a kernel finds them itself.
+// Sizes that are known only at run time: computed once, where they are needed, and not where a kernel finds them
+// itself.
 #include "compiler/emit/symbols.h"
 
 #include "base/text_testing.h"

@@ -21,11 +21,11 @@ Expected<Device> delegate_device(const Delegate& delegate);
 /// What it asks of the program around it (base/delegate_specs.h).
 DelegateSpecs delegate_specs(const Delegate& delegate);
 
-/// Whether `node` may do more than compute its results: it writes state; it is an operator of one's own that says so; it
-/// calls a delegate that was compiled elsewhere for a backend of which nothing is known (base/backend_facts.h) and does
-/// not say that it is pure, or keeps state; or a node in its regions does. Such nodes are never dropped, not even if
-/// nothing reads their results, and never change places with each other. REQUIRES: the node is of the method, and the
-/// method of the module.
+/// Whether `node` may do more than compute its results: it writes state; it is an operator of one's own that says so;
+/// it calls a delegate that was compiled elsewhere for a backend of which nothing is known (base/backend_facts.h) and
+/// does not say that it is pure, or keeps state; or a node in its regions does. Such nodes are never dropped, not even
+/// if nothing reads their results, and never change places with each other. REQUIRES: the node is of the method, and
+/// the method of the module.
 bool may_have_effects(const Module& module, const Method& method, const Node& node);
 
 }  // namespace berth::ir

@@ -3,9 +3,9 @@
 // Symbols are interned in the Module's Symbols table: equal expressions are the same symbol, so that two Dims are
 // `==` if they are known to be equal. Text: `8`, `n`, `(n + 1)`, `(n * 4)`, `floordiv(n, 2)`, `mod(n, 2)`, `max(n, 4)`.
 //
-// A symbol may have a step, H = 32 k: then arithmetic computes with k, its unit, so that H / 4 * 4 is H, and (H + 1) / 2
-// is H / 2. The unit is the computed symbol floordiv(H, 32). Relations between symbols narrow the ranges of what is
-// computed after they were assumed: with T + P <= 512 the sum has 512 as its upper end.
+// A symbol may have a step, H = 32 k: then arithmetic computes with k, its unit, so that H / 4 * 4 is H, and
+// (H + 1) / 2 is H / 2. The unit is the computed symbol floordiv(H, 32). Relations between symbols narrow the ranges of
+// what is computed after they were assumed: with T + P <= 512 the sum has 512 as its upper end.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,8 @@ struct Symbol {
   int64_t offset() const { return min % step; }
 };
 
-/// A size as a number and a sum of symbols times numbers, by ascending id. None of the symbols is a sum, a multiple by a
-/// number or an input with a step.
+/// A size as a number and a sum of symbols times numbers, by ascending id. None of the symbols is a sum, a multiple by
+/// a number or an input with a step.
 struct Linear {
   int64_t number = 0;
   std::map<SymbolId, int64_t> factors;
@@ -94,8 +94,8 @@ class Symbols {
   /// `dim` as a sum; nothing where it has more than 16 terms, or where a number does not fit.
   std::optional<Linear> linear(Dim dim) const;
 
-  /// From now on arithmetic relies on `relation`. Its kEqual and kAtMost are used where both sides are sums; all are kept,
-  /// so that a run may check them.
+  /// From now on arithmetic relies on `relation`. Its kEqual and kAtMost are used where both sides are sums; all are
+  /// kept, so that a run may check them.
   void assume(SizeRelation relation);
   /// Whether an input symbol or a named size is called so.
   bool has_name(std::string_view name) const;

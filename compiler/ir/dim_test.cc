@@ -127,7 +127,8 @@ TEST_F(DimTest, RelationsNarrowWhatIsComputed) {
   EXPECT_EQ(other.lower(other.sub(w, h)), 0);
 }
 
-// Where each was tried behind each, for each symbol, sixteen took more than fifteen seconds and fifty more than a minute.
+// Where each was tried behind each, for each symbol, sixteen took more than fifteen seconds and fifty more than a
+// minute.
 TEST_F(DimTest, ManyRelationsAreTriedOnlySoOften) {
   std::mt19937 random(1);
   Symbols symbols;

@@ -18,8 +18,8 @@ struct MergeOptions {
   bool share_state = false;
 };
 
-/// One module with the methods of all, in order. What they have in common is shared, the rest gets a suffix where a name
-/// is taken:
+/// One module with the methods of all, in order. What they have in common is shared, the rest gets a suffix where a
+/// name is taken:
 ///
 ///   constants    of equal bytes and one type are one constant. Bytes stay where they are, mapped files included; they
 ///                are read only where size and samples agree (BlobSet). Those of one repeated element take no bytes and
@@ -31,8 +31,8 @@ struct MergeOptions {
 ///   named data   is what payloads find by its key, so a key keeps its name and has the same bytes everywhere
 ///
 /// InvalidArgument for two methods of one name; for a key with different bytes; and, where state is shared, for two
-/// states of one name that differ in type or in what they begin with, and for modules with different sets of operators of
-/// one's own. REQUIRES: ir::verify() is ok for each module.
+/// states of one name that differ in type or in what they begin with, and for modules with different sets of operators
+/// of one's own. REQUIRES: ir::verify() is ok for each module.
 Expected<Module> merge(std::vector<Module> modules, const MergeOptions& options = {});
 
 }  // namespace berth::ir

@@ -1,4 +1,5 @@
-// The schema of an operator as text: "Tensor self, Scalar alpha=1 -> Tensor out" (format/operators.def has the language).
+// The schema of an operator as text: "Tensor self, Scalar alpha=1 -> Tensor out" (format/operators.def has the
+// language).
 #pragma once
 
 #include <string>

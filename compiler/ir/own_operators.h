@@ -59,16 +59,17 @@ struct OwnOperator {
   /// Whether the first dimension of the first result is as large as the arguments' elements make it, up to a bound; of
   /// other results it may be the same. The same call has the same size each time, so a call that has effects has none.
   bool sized_by_contents = false;
-  /// The overload of the kernel that writes into memory it is given. Empty: "out", or of "my::gain.Tensor" "Tensor_out".
+  /// The overload of the kernel that writes into memory it is given. Empty: "out", or of "my::gain.Tensor"
+  /// "Tensor_out".
   std::string out_overload = {};
 };
 
 /// Operators by name. Filled first, then shared and not changed any more; thread-safe from then on.
 class OperatorSet {
  public:
-  /// InvalidArgument, with the operator's name as place, for a name that is not one's own (own_operator_problem) or that
-  /// another operator of the set has; for a schema with a schema_problem(); for no shape rule; for bits in place of what
-  /// is not a tensor.
+  /// InvalidArgument, with the operator's name as place, for a name that is not one's own (own_operator_problem) or
+  /// that another operator of the set has; for a schema with a schema_problem(); for no shape rule; for bits in place
+  /// of what is not a tensor.
   Status add(OwnOperator op);
 
   bool empty() const { return rows_.empty(); }

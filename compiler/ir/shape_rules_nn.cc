@@ -30,8 +30,8 @@ Status expect_channels(const ShapeArgs& args, size_t i, Dim channels, const char
   return Done{};
 }
 
-// numerator * scale, rounded down, for a scale that is a number of halves, quarters, … of at most 1/1024, or the inverse
-// of a whole number.
+// numerator * scale, rounded down, for a scale that is a number of halves, quarters, … of at most 1/1024, or the
+// inverse of a whole number.
 Expected<Dim> scaled(const ShapeArgs& args, Dim size, double scale) {
   if (!(scale > 0) || scale > 1e6) return args.fail("expected positive scale factors, found " + std::to_string(scale));
   if (size.is_constant()) return Dim(static_cast<int64_t>(std::floor(static_cast<double>(size.value) * scale)));

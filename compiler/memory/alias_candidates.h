@@ -75,7 +75,8 @@ struct KeptCandidates {
   std::vector<CandidateId> were;  // of each: its number before
 };
 
-/// The candidates of two buffers of one space, and of groups in which all are; the remarks of the others say kOtherBank.
+/// The candidates of two buffers of one space, and of groups in which all are; the remarks of the others say
+/// kOtherBank.
 KeptCandidates within_spaces(AliasCandidates from, const IdVector<Id<packing::Buffer>, packing::Buffer>& buffers);
 
 }  // namespace berth::memory

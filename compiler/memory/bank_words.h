@@ -25,7 +25,8 @@ struct BufferWord {
 Expected<std::vector<BufferWord>> find_buffer_words(const ir::Module& module, const ir::Method& method,
                                                     const MemoryModel& model, const MemoryOptions& options);
 
-/// Those of the state of `device`, of all delegates of the module, so that all methods hear the same. NotFound as above.
+/// Those of the state of `device`, of all delegates of the module, so that all methods hear the same. NotFound as
+/// above.
 Expected<std::vector<BankWord>> find_state_words(const ir::Module& module, Device device, const MemoryOptions& options);
 
 }  // namespace berth::memory

@@ -1,10 +1,11 @@
-// Banks: named pieces of a device's memory with capacities, such as the fast SRAM and the slow PSRAM of a microcontroller.
+// Banks: named pieces of a device's memory with capacities, such as the fast SRAM and the slow PSRAM of a
+// microcontroller.
 //
 //     --bank sram=256K --bank psram=8M,slow
 //
-// Each bank is an arena of every method. A device of which one bank is named has no other memory: what does not fit into
-// the first lies in the next. What lies where is decided by what it costs: each byte that a run moves in the k-th bank
-// of a device counts k, and 16 more where the bank is slow.
+// Each bank is an arena of every method. A device of which one bank is named has no other memory: what does not fit
+// into the first lies in the next. What lies where is decided by what it costs: each byte that a run moves in the k-th
+// bank of a device counts k, and 16 more where the bank is slow.
 #pragma once
 
 #include <functional>
@@ -47,8 +48,8 @@ struct BankPin {
 /// "GLOB=BANK"; the last '=' counts.
 Expected<BankPin> parse_bank_pin(std::string_view text);
 
-/// MemoryOptions::bank_of of these pins; the last that matches a value's name counts. Empty when there are none. NotFound
-/// for a bank that is not among `banks`.
+/// MemoryOptions::bank_of of these pins; the last that matches a value's name counts. Empty when there are none.
+/// NotFound for a bank that is not among `banks`.
 Expected<std::function<int32_t(const ir::Method& method, ir::ValueId value)>> bank_of_pins(
     std::vector<BankPin> pins, const std::vector<MemoryBank>& banks);
 

@@ -49,7 +49,8 @@ const Node* only_reader(const Method& method, const Graph& graph, ValueId value)
   return reads == 1 ? reader : nullptr;
 }
 
-/// Follows the chain from `value` to its end, with `visit(node, argument, result)` at each link; what the last link made.
+/// Follows the chain from `value` to its end, with `visit(node, argument, result)` at each link; what the last link
+/// made.
 template <typename Visit>
 ValueId follow(const Method& method, const Graph& graph, const IdVector<ValueId, int>& uses, ValueId value,
                const Visit& visit) {

@@ -16,13 +16,13 @@ namespace berth::memory {
 ///
 /// Of a delegate whose region is compiled here: the method reads the state for this input alone, and the result is for
 /// the state alone; in the region nothing reads the old value but a chain of operators that each may write over what
-/// they change (class SELF in format/operators.def, as far as `options` allow that), and the last makes the result. Of a
-/// nested program that was compiled before: those that it says, whatever the method does with them.
+/// they change (class SELF in format/operators.def, as far as `options` allow that), and the last makes the result. Of
+/// a nested program that was compiled before: those that it says, whatever the method does with them.
 std::vector<StatePort> find_state_ports(const ir::Module& module, const ir::Method& method, ir::NodeId call,
                                         const MemoryOptions& options);
 
-/// The values that the inputs of `ports` become in the method of a region module (region_module.h), each with its input:
-/// the links of the chains above. REQUIRES: the ports were found in the region that `method` is made of.
+/// The values that the inputs of `ports` become in the method of a region module (region_module.h), each with its
+/// input: the links of the chains above. REQUIRES: the ports were found in the region that `method` is made of.
 struct StateLink {
   ir::ValueId input;
   ir::ValueId value;

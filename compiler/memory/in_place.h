@@ -10,9 +10,9 @@
 // program that does nothing but make narrower elements of its one input may put them at the input's front
 // (format/narrowing.h), where berth::elementwise may be in place.
 //
-// In each case the input fills a place in an arena, of the result's device, read for the last time by this node through every
-// name that they have, and only by arguments that the row allows. A planned input of the method may be overwritten:
-// each run sets it again. Constants, what the caller owns, state and outputs are never overwritten.
+// In each case the input fills a place in an arena, of the result's device, read for the last time by this node through
+// every name that they have, and only by arguments that the row allows. A planned input of the method may be
+// overwritten: each run sets it again. Constants, what the caller owns, state and outputs are never overwritten.
 //
 // What passes is a candidate: which of several results takes a buffer is the planner's choice.
 #pragma once

@@ -23,9 +23,9 @@ class InPlaceSet {
   /// all arguments that its row has, "aten::add.Tensor", or with some of them, "aten::add.Tensor=self" or
   /// "aten::add.Tensor=self+other". Where each entry begins with a '+', they come beside what the table has.
   ///
-  /// Of an operator of one's own, one of `own` (which may be null), an entry may name any argument that is a tensor: the
-  /// choice is wider than what its maker says. The plan is proved for it like any other, the file says which arguments
-  /// the kernel must allow, and a runtime whose kernel does not refuses the file.
+  /// Of an operator of one's own, one of `own` (which may be null), an entry may name any argument that is a tensor:
+  /// the choice is wider than what its maker says. The plan is proved for it like any other, the file says which
+  /// arguments the kernel must allow, and a runtime whose kernel does not refuses the file.
   ///
   /// InvalidArgument for an operator that does not exist, for an argument that it does not have, and for one that its
   /// row does not let it overwrite: kernels and the plan check go by the row, so a choice can only be narrower.

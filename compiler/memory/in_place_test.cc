@@ -191,8 +191,8 @@ TEST(InPlace, OnlyEqualSymbolicSizesAreEqual) {
   EXPECT_EQ(why_of("h", text), "reuse %f");
 }
 
-// Holds row 192: an input that is stretched over symbolic sizes keeps its bytes, though they are as many as the result's
-// may be.
+// Holds row 192: an input that is stretched over symbolic sizes keeps its bytes, though they are as many as the
+// result's may be.
 TEST(InPlace, ABroadcastInputOfASymbolicSizeIsKept) {
   EXPECT_EQ(why_of("c", R"(
     symbol n in [1, 8]
@@ -246,7 +246,8 @@ TEST(InPlace, AliasesWithOtherUpperBoundsAreNotOverwritten) {
   EXPECT_EQ(why_of("z", only), "keep: %v size-differs");
 }
 
-// A picture of floats that one delegate makes bytes of, `before` before it, `more` behind it, and a second that reads them.
+// A picture of floats that one delegate makes bytes of, `before` before it, `more` behind it, and a second that reads
+// them.
 std::string entry(const std::string& backend, const std::string& more = "", const std::string& results = "%r",
                   const std::string& before = "") {
   return filled(R"(

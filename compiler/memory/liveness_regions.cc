@@ -4,7 +4,8 @@
 //     if     the branches come one after the other; a result is alive from the first step, of either, that makes it
 //     loops  carried values have one place each, from before the first iteration to after the last; the next one is
 //            computed there where nothing reads the last one any more, and copied there elsewhere; what is made outside
-//            and read inside lives to the loop's end, as the next iteration reads it again; on devices: liveness_rows.cc
+//            and read inside lives to the loop's end, as the next iteration reads it again; on devices:
+//            liveness_rows.cc
 #include <algorithm>
 #include <limits>
 
@@ -214,9 +215,9 @@ void Analysis::update_in_place(const Graph& body, const std::vector<ValueId>& re
   }
 }
 
-/// Whether the plan check sees what the maker of `value` writes if `value` lies where something was written before. Of a
-/// delegate's call a file says only the arguments: the last ones that nothing has written yet are taken for its results,
-/// so none of them may be before one that lies so.
+/// Whether the plan check sees what the maker of `value` writes if `value` lies where something was written before. Of
+/// a delegate's call a file says only the arguments: the last ones that nothing has written yet are taken for its
+/// results, so none of them may be before one that lies so.
 bool Analysis::write_is_seen(ValueId value) const {
   const Node& maker = method_.node(method_.value(value).node);
   if (!maker.is(OpId::delegate)) return true;

@@ -3,9 +3,9 @@
 //
 //     slices    a slice is a row of what is scanned
 //     stacks    what a delegate makes for a row is made there
-//     carried   what a delegate makes for the next iteration is made in a row, by turns in one of two, or in the stack if
-//               it is stacked too; then the carried value is pointed there. The initial value is copied once, into the
-//               row that is written last of all
+//     carried   what a delegate makes for the next iteration is made in a row, by turns in one of two, or in the stack
+//               if it is stacked too; then the carried value is pointed there. The initial value is copied once, into
+//               the row that is written last of all
 //
 // Where a row is not as aligned as delegates want it, or something else makes it, it is copied within the device.
 #include <algorithm>

@@ -80,8 +80,8 @@ struct StateUpdate {
   ir::ValueId base;  // invalid: the node that makes `value` does not read the state
 };
 
-/// The row of a tensor on a device in which a value lies. Instructions find the row in each iteration of a loop, so that
-/// nothing is copied (liveness_rows.cc).
+/// The row of a tensor on a device in which a value lies. Instructions find the row in each iteration of a loop, so
+/// that nothing is copied (liveness_rows.cc).
 struct RowHome {
   enum class Kind : uint8_t {
     kNone,
@@ -100,8 +100,8 @@ struct Aliases {
   IdVector<ir::ValueId, ValueHome> homes;
   IdVector<ir::ValueId, ir::ValueId> bases;  // what the value is a view of, or invalid
   IdVector<ir::NodeId, ViewReason> reasons;
-  /// The result of a branch or loop that a value is itself, in the file too; invalid for most. What a branch makes for a
-  /// result, and what a loop carries.
+  /// The result of a branch or loop that a value is itself, in the file too; invalid for most. What a branch makes for
+  /// a result, and what a loop carries.
   IdVector<ir::ValueId, ir::ValueId> stands_for;
   IdVector<ir::ValueId, bool> stacked;  // a loop fills the value slice by slice
   IdVector<ir::ValueId, RowHome> rows;

@@ -45,8 +45,8 @@ struct MemoryOptions {
   bool reorder = true;
   /// Whether it may cost memory that devices work at the same time. Without `reorder` it has no effect.
   OverlapOptions overlap;
-  /// Values that are in use while a node of the body runs, beside those that it reads: an unfinished copy between devices
-  /// reads them (plan_overlap.h). May be empty.
+  /// Values that are in use while a node of the body runs, beside those that it reads: an unfinished copy between
+  /// devices reads them (plan_overlap.h). May be empty.
   std::map<ir::NodeId, std::vector<ir::ValueId>> in_use;
   /// Seconds of planning; 0: as long as it takes. What is begun then ends with the best that it has, so the plan
   /// depends on the machine and its load, and PlanningCost::truncated says so.
@@ -56,8 +56,8 @@ struct MemoryOptions {
   /// At least what buffers and arenas start at multiples of: powers of two. A method that calls delegates gets more
   /// (alignments_of).
   Alignments alignments;
-  /// Set: state lies in the order of the module, at multiples of these, whatever the planner, so that methods with other
-  /// options find it at the same place. Otherwise it lies as the planner likes.
+  /// Set: state lies in the order of the module, at multiples of these, whatever the planner, so that methods with
+  /// other options find it at the same place. Otherwise it lies as the planner likes.
   std::optional<Alignments> state_alignments;
   /// Whether inputs and outputs lie in arenas; those on devices never do.
   bool plan_inputs_and_outputs = true;

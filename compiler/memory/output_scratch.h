@@ -41,8 +41,8 @@ struct PackedModel {
   packing::Plan plan;
 };
 
-/// The bytes of all guards: every plan of `model` has them in its arena, beside what its own buffers need. 0 when no output
-/// is used as scratch.
+/// The bytes of all guards: every plan of `model` has them in its arena, beside what its own buffers need. 0 when no
+/// output is used as scratch.
 int64_t guard_bytes(const MemoryModel& model);
 
 /// Cuts the line: arena 1 is the scratch, arena 2 + k the bytes of output k, and the guards are gone. The same when no

@@ -1,5 +1,5 @@
-// Outputs of delegates used as scratch. The fears: a temporary that reaches out of the output, or is live when the output
-// is first written; bytes that are not the call's own; a scratch that becomes larger than without.
+// Outputs of delegates used as scratch. The fears: a temporary that reaches out of the output, or is live when the
+// output is first written; bytes that are not the call's own; a scratch that becomes larger than without.
 #include "compiler/memory/output_scratch.h"
 
 #include "base/text_testing.h"

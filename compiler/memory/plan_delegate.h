@@ -25,16 +25,16 @@ struct DelegatePlan {
   size_t state_ports = 0;
 };
 
-/// What addresses in the method's arenas are multiples of: `least`, and what the backends of the delegates that it calls
-/// ask for (base/backend_facts.h).
+/// What addresses in the method's arenas are multiples of: `least`, and what the backends of the delegates that it
+/// calls ask for (base/backend_facts.h).
 Alignments alignments_of(const ir::Module& module, const ir::Method& method, const Alignments& least);
 
 /// `failure` in `call`, a node of `method` that calls a delegate: the method and the delegate come before its place.
 Failure in_delegate_call(const ir::Module& module, const ir::Method& method, const ir::Node& call,
                          const Failure& failure);
 
-/// Plans the region of `call`, whose delegate has no payload. What the scratch has no need to hold, as it is dead before
-/// a result is written, lies in the result's bytes where that makes the scratch smaller (output_scratch.h).
+/// Plans the region of `call`, whose delegate has no payload. What the scratch has no need to hold, as it is dead
+/// before a result is written, lies in the result's bytes where that makes the scratch smaller (output_scratch.h).
 /// Failures as region_module() and plan_schedule(), OutOfResources for a scratch that no tensor can be.
 Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method& method, ir::NodeId call,
                                      const MemoryOptions& options);

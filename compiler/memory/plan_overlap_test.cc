@@ -1,5 +1,5 @@
-// The order in which devices work at the same time, of one method. The fears: bounds that an order beats, and a value whose
-// bytes go to another node while a copy still reads them.
+// The order in which devices work at the same time, of one method. The fears: bounds that an order beats, and a value
+// whose bytes go to another node while a copy still reads them.
 #include "compiler/memory/plan_overlap.h"
 
 #include <gtest/gtest.h>

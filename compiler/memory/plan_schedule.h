@@ -49,8 +49,8 @@ struct MethodPlan {
 };
 
 /// Model and plan of `method`, which packing::validate accepted; with MemoryOptions::reorder and the best planner also
-/// those with hoisted slices (hoist_slices.h) and those of the orders that scheduling::best_schedule finds, for the body
-/// and for the regions of branches and loops. Another
+/// those with hoisted slices (hoist_slices.h) and those of the orders that scheduling::best_schedule finds, for the
+/// body and for the regions of branches and loops. Another
 /// order is taken only if its placed arenas are smaller. Failures as make_model() and the planner, with the method and
 /// the value that the buffer was made for as their place.
 Expected<MethodPlan> plan_schedule(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,

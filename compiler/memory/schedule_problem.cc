@@ -131,8 +131,8 @@ class ProblemBuilder {
     }
   }
 
-  /// The node of the graph in whose steps, those of its regions included, `step` lies; -1 for what comes before them all
-  /// and after.
+  /// The node of the graph in whose steps, those of its regions included, `step` lies; -1 for what comes before them
+  /// all and after.
   int32_t task_of(int64_t step) const {
     if (step < steps_.begin || step >= steps_.end) return -1;
     const auto& nodes = graph_.nodes;

@@ -6,10 +6,11 @@
 //     %y = mul(%b, %a)                      %a.near = clone(%a.far)
 //                                           %y = mul(%b, %a.near)
 //
-// Where a method fits into the near banks nothing changes. Otherwise of the step where the most is alive, the value that
-// is not read for the longest time goes, until all fits. An input that is not read before lies in the far bank from the
-// start, and an output that is not read again to the end. Between two waits a value is copied out once. On the host the
-// copies are aten::clone, within another device berth::_d2d_copy. Values of branches and loops, and state, stay near.
+// Where a method fits into the near banks nothing changes. Otherwise of the step where the most is alive, the value
+// that is not read for the longest time goes, until all fits. An input that is not read before lies in the far bank
+// from the start, and an output that is not read again to the end. Between two waits a value is copied out once. On the
+// host the copies are aten::clone, within another device berth::_d2d_copy. Values of branches and loops, and state,
+// stay near.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,8 @@ using FarCopies = std::map<ir::ValueId, ir::ValueId>;
 
 class MethodSpiller {
  public:
-  /// `model` is that of the method as it is; `far_copies` are those of all that was spilled before. All must outlive this.
+  /// `model` is that of the method as it is; `far_copies` are those of all that was spilled before. All must outlive
+  /// this.
   MethodSpiller(ir::Method* method, const MemoryModel& model, MemoryOptions* options, FarCopies* far_copies);
 
   /// Of the values that are alive in the step and not read or made there, spills the one that waits longest, of equal

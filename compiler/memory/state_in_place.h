@@ -15,9 +15,9 @@ struct StateInPlace {
 };
 
 /// For each write-back whose value a node of the body makes: when nothing reads the old contents after that node, and
-/// the node itself only as its kernel allows (in_place.h) or its delegate does (delegate_state.h), the value is put into
-/// the state's buffer, which takes all its names along, and a StateUpdate takes the place of the write-back. The value's
-/// own buffer is left without a value.
+/// the node itself only as its kernel allows (in_place.h) or its delegate does (delegate_state.h), the value is put
+/// into the state's buffer, which takes all its names along, and a StateUpdate takes the place of the write-back. The
+/// value's own buffer is left without a value.
 ///
 /// REQUIRES: every read is in `last_reads`, that of outputs and write-backs included.
 StateInPlace compute_state_in_place(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,

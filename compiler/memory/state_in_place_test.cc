@@ -1,4 +1,5 @@
-// State that is computed where it lies. The fears: old contents that are still to be read, a value larger than the state.
+// State that is computed where it lies. The fears: old contents that are still to be read, a value larger than the
+// state.
 #include "compiler/memory/state_in_place.h"
 
 #include "base/text_testing.h"

@@ -1,5 +1,5 @@
-// Sub-buffers: a concatenation whose parts are computed where they belong in the whole, and slices that stay where they are
-// in theirs, so that neither copies.
+// Sub-buffers: a concatenation whose parts are computed where they belong in the whole, and slices that stay where they
+// are in theirs, so that neither copies.
 //
 //     c = cat([a, b])            a and b are computed into c's bytes; no instruction
 //     a, b = split(x)            a and b are names of x's bytes; no instruction; what follows a may go when a is dead

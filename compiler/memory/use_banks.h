@@ -13,10 +13,10 @@ namespace berth::memory {
 /// pinned; what should, does as far as all else fits.
 ///
 /// OutOfResources when something fits nowhere: how many bytes are missing, and which values are alive then.
-/// InvalidArgument for two banks of one name, a bank of a device on which nothing lies, a device with far banks alone, a
-/// value pinned to a far bank that spill_to_far_banks() has not put there, a value pinned to a bank of another device,
-/// and one that pins and delegates want in two. NotFound when a delegate must have a tensor in a bank that its device
-/// does not have.
+/// InvalidArgument for two banks of one name, a bank of a device on which nothing lies, a device with far banks alone,
+/// a value pinned to a far bank that spill_to_far_banks() has not put there, a value pinned to a bank of another
+/// device, and one that pins and delegates want in two. NotFound when a delegate must have a tensor in a bank that its
+/// device does not have.
 Expected<MethodPlan> use_banks(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,
                                MethodPlan plan);
 

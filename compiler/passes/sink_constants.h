@@ -6,8 +6,9 @@
 //
 // What products in the body of a loop or a branch alone read goes into it, for the same reason.
 //
-// Models that are quantised begin with the dequantisation of all weights. The delegate that reads a weight must have the
-// nodes that make it, to compute with the integers or to fold them; a delegate's part is formed in the order of the nodes.
+// Models that are quantised begin with the dequantisation of all weights. The delegate that reads a weight must have
+// the nodes that make it, to compute with the integers or to fold them; a delegate's part is formed in the order of the
+// nodes.
 #pragma once
 
 #include "compiler/passes/pass.h"

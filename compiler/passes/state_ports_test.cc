@@ -1,5 +1,5 @@
-// States out of inputs and outputs. The fears: a wrong pair, an output that moves to another's place or name, two models
-// that share what they should not, and a state whose type is not what the model gives.
+// States out of inputs and outputs. The fears: a wrong pair, an output that moves to another's place or name, two
+// models that share what they should not, and a state whose type is not what the model gives.
 #include "compiler/passes/state_ports.h"
 
 #include "compiler/passes/passes_testing.h"

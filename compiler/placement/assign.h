@@ -1,5 +1,5 @@
-// Assigns a target to each node: by the user's rules first, then by the parts of a split or by cost, then by the order of
-// the targets.
+// Assigns a target to each node: by the user's rules first, then by the parts of a split or by cost, then by the order
+// of the targets.
 #pragma once
 
 #include <string>

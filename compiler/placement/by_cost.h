@@ -2,9 +2,9 @@
 //
 // It minimises the time of a run of all methods that are placed by cost, once each, one after the other:
 //
-//   each node         its launch and its work on its target (device_costs.h, operator_work.h). What is element-wise, and
-//                     alone reads what it works on, is fused into what makes that if both are on one target that fuses:
-//                     then it costs the bytes that it reads beside.
+//   each node         its launch and its work on its target (device_costs.h, operator_work.h). What is element-wise,
+//                     and alone reads what it works on, is fused into what makes that if both are on one target that
+//                     fuses: then it costs the bytes that it reads beside.
 //   each value        for each target other than its maker's that reads it: a copy, if that is another device, through
 //                     the host if neither is the host; and a call of a delegate, as one begins where something enters.
 //

@@ -134,8 +134,8 @@ TEST(ByCost, AStateLivesWhereItIsRead) {
       berth::state_write(%a) @s
       return %a
     })";
-  // A copy takes 2.5 s: with the state on the device there are two in a run, and with the state on the host three, which
-  // take more than the operator there.
+  // A copy takes 2.5 s: with the state on the device there are two in a run, and with the state on the host three,
+  // which take more than the operator there.
   DeviceCosts cpu = costs_like("cpu");
   cpu.operator_seconds = 6;
   cpu.call_seconds = 0;

@@ -1,5 +1,5 @@
-// carry_devices: leaves on a device what branches give there and loops carry, slice and stack there, so that it does not
-// cross to the host and back in each turn.
+// carry_devices: leaves on a device what branches give there and loops carry, slice and stack there, so that it does
+// not cross to the host and back in each turn.
 //
 //     %h = scan { (%c) … %b = delegate on cuda:0([%c]) … yield %b }      %c and %h live on cuda:0: no copy in the loop
 //     %y = scan [%x] { (%s) … %b = delegate on cuda:0([%s]) … yield %b }

@@ -13,8 +13,8 @@ constexpr double kGiga = 1e9;
 using Rates = double[3];
 constexpr double kSizes[] = {1e5, 1e7, 1e9};
 
-// The host while a device copies to its memory: it goes on, or waits, and then copies from one device to another go through
-// its memory as well.
+// The host while a device copies to its memory: it goes on, or waits, and then copies from one device to another go
+// through its memory as well.
 enum Host { kItself, kFree, kWaits };
 
 struct Figures {
@@ -31,9 +31,9 @@ struct Figures {
   Rates reduction;
 };
 
-// The host is one core with AVX2, as programs run on one thread unless more are asked for; what is small is in its caches.
-// A GPU is one of the middle: small work leaves most of it idle, and what a launch, a call and a copy take is a matter of
-// the driver more than of the card.
+// The host is one core with AVX2, as programs run on one thread unless more are asked for; what is small is in its
+// caches. A GPU is one of the middle: small work leaves most of it idle, and what a launch, a call and a copy take is a
+// matter of the driver more than of the card.
 constexpr Figures kFigures[] = {
     {"portable", 0, 0.1, 0, 1, kItself, {2, 2, 2}, {1.5, 1.5, 1.5}, {1, 1, 1}, {4, 4, 4}, {2, 2, 2}},
     {"cpu", 0.3, 0.1, 0, 1, kItself, {60, 100, 100}, {60, 100, 100}, {40, 30, 20}, {100, 30, 12}, {15, 10, 8}},

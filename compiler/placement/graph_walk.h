@@ -19,9 +19,9 @@ inline bool is_delegate(const Node& node) { return node.is(OpId::delegate); }
 
 inline bool is_copy(const Node& node) { return node.op->is_device_copy(); }
 
-/// Calls `visit(graph, &place)` for each call of a delegate, graph.nodes[place], in the graph and in the branches and loops
-/// in it, until a visit fails. A visit may insert nodes into `graph` before the call, and then moves `place` on; graphs
-/// stay where they are while nodes are added to the method.
+/// Calls `visit(graph, &place)` for each call of a delegate, graph.nodes[place], in the graph and in the branches and
+/// loops in it, until a visit fails. A visit may insert nodes into `graph` before the call, and then moves `place` on;
+/// graphs stay where they are while nodes are added to the method.
 template <typename Visit>
 Status for_each_delegate_call(Method& method, Graph& graph, const Visit& visit) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {

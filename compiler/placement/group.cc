@@ -241,9 +241,9 @@ class Grouper {
     return true;
   }
 
-  // Once, where devices are to work at the same time: whether a group was cut where another device reads what it has made,
-  // so that this goes there while the rest is computed, or where it first reads what another device makes, so that what
-  // is before need not wait for it. Each part is worth several calls.
+  // Once, where devices are to work at the same time: whether a group was cut where another device reads what it has
+  // made, so that this goes there while the rest is computed, or where it first reads what another device makes, so
+  // that what is before need not wait for it. Each part is worth several calls.
   bool cut_where_devices_meet() {
     // What is in branches and loops waits for each other.
     if (!options_.cut_where_devices_meet || are_cut_ || &graph_ != &method_.body) return false;
@@ -290,7 +290,8 @@ class Grouper {
     return makes_delegates(target) ? options_.targets[target].device : Device();
   }
 
-  // Whether the node reads something that a node of another device makes, and that nothing before it in the group reads.
+  // Whether the node reads something that a node of another device makes, and that nothing before it in the group
+  // reads.
   bool first_reads_other(const Group& group, NodeId id, IdVector<ValueId, bool>* seen) const {
     const Device own = options_.targets[group.target].device;
     bool any = false;

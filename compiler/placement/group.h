@@ -25,10 +25,10 @@ struct Grouping {
 };
 
 /// Groups what `assignment` gives to targets that make delegates, and takes back what cannot be in one, with the reason
-/// kSymbolUnknown, kViewsOnly, kLastView, kLimit or kTogether in `assignment`. A group beyond its target's limits is cut:
-/// its longest beginning that is within them becomes one, and so on. What its target wants together is never cut: where it
-/// cannot be in one group, it is in a group of its own, or in none. InvalidArgument for the first and the last reason when
-/// the user asked for the node; a target's failure.
+/// kSymbolUnknown, kViewsOnly, kLastView, kLimit or kTogether in `assignment`. A group beyond its target's limits is
+/// cut: its longest beginning that is within them becomes one, and so on. What its target wants together is never cut:
+/// where it cannot be in one group, it is in a group of its own, or in none. InvalidArgument for the first and the last
+/// reason when the user asked for the node; a target's failure.
 Expected<Grouping> group_nodes(const ir::Module& module, const ir::Method& method, const ir::Graph& graph,
                                const Options& options, Assignment* assignment);
 

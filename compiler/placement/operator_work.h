@@ -9,8 +9,8 @@ namespace berth::placement {
 /// How often a `while` is taken to turn.
 constexpr double kWhileTurns = 16;
 
-/// Its work, with every symbol at its upper end; of what moves no bytes, such as a view, none. REQUIRES: the node has no
-/// regions.
+/// Its work, with every symbol at its upper end; of what moves no bytes, such as a view, none. REQUIRES: the node has
+/// no regions.
 Work work_at(const ir::Module& module, const ir::Method& method, const ir::Node& node);
 
 /// The bytes of a value, with every symbol at its upper end; of a number, 8.
@@ -24,7 +24,8 @@ int picked_argument(ir::OpId id);
 /// compute it where its argument is made.
 bool is_elementwise(const ir::Node& node);
 
-/// How often the regions of a node run when it runs once: of a scan as often as it is long, with its symbol at the upper end.
+/// How often the regions of a node run when it runs once: of a scan as often as it is long, with its symbol at the
+/// upper end.
 double turns_of(const ir::Module& module, const ir::Node& node);
 
 }  // namespace berth::placement

@@ -60,8 +60,8 @@ struct Options {
   std::vector<DeviceCosts> costs;
   /// Not null: the estimated time of a call of each new delegate goes here.
   std::shared_ptr<DelegateSeconds> delegate_seconds;
-  /// Whether delegates are cut where one device reads what another makes, so that they can work at the same time. REQUIRES:
-  /// costs.
+  /// Whether delegates are cut where one device reads what another makes, so that they can work at the same time.
+  /// REQUIRES: costs.
   bool cut_where_devices_meet = false;
   /// Methods, by name, whose delegates are not cut so all the same.
   std::set<std::string> whole;

@@ -1,6 +1,6 @@
-// Sets of nodes that a target wants in one delegate or in none (targets::Target::marks): on random graphs with random sets
-// and limits each is so, nothing that the target leaves is in a delegate, and what the graph gives stays the same, bit for
-// bit.
+// Sets of nodes that a target wants in one delegate or in none (targets::Target::marks): on random graphs with random
+// sets and limits each is so, nothing that the target leaves is in a delegate, and what the graph gives stays the same,
+// bit for bit.
 #include <cstdlib>
 #include <map>
 #include <random>

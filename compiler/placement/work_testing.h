@@ -10,7 +10,8 @@
 
 namespace berth::placement {
 
-/// `measure` (work_of, work_at) of the method's only node, which makes %y from `inputs`. All zeros where it does not parse.
+/// `measure` (work_of, work_at) of the method's only node, which makes %y from `inputs`. All zeros where it does not
+/// parse.
 template <typename Measure>
 auto measured(const std::string& inputs, const std::string& node, Measure&& measure) {
   auto module = ir::parse(filled(R"(

@@ -1,11 +1,11 @@
 // Choosing: which nodes of a method compute on 8-bit integers, and which values are rounded to them for that.
 //
-// A layer is a convolution or a matrix product with a constant weight: its input is rounded, its weight stored in 8 bits.
-// What a layer gives is rounded behind the functions of that one value that follow it (a ReLU, a GELU in any number of
-// nodes), and only if something that computes in 8 bits reads it. Between layers these stay in 8 bits: views,
-// permutations, slices, largest-value pooling and padding with 0, with the scale that they find; sums and products of two
-// tensors, averages, concatenations and functions of one value, with a scale of their own. Of a sum of which one side is
-// a layer's result that nothing else reads, that side is not rounded. Products of two activations stay in f32.
+// A layer is a convolution or a matrix product with a constant weight: its input is rounded, its weight stored in 8
+// bits. What a layer gives is rounded behind the functions of that one value that follow it (a ReLU, a GELU in any
+// number of nodes), and only if something that computes in 8 bits reads it. Between layers these stay in 8 bits: views,
+// permutations, slices, largest-value pooling and padding with 0, with the scale that they find; sums and products of
+// two tensors, averages, concatenations and functions of one value, with a scale of their own. Of a sum of which one
+// side is a layer's result that nothing else reads, that side is not rounded. Products of two activations stay in f32.
 #pragma once
 
 #include <vector>

@@ -11,8 +11,8 @@
 namespace berth::quantize {
 namespace {
 
-// The body after all layers were chosen, each value in the range from -1 to 1.55: a scale of about 0.01 and a zero point
-// of 100. Without lines of constants; scales in short.
+// The body after all layers were chosen, each value in the range from -1 to 1.55: a scale of about 0.01 and a zero
+// point of 100. Without lines of constants; scales in short.
 std::string inserted(const std::string& text, size_t* points = nullptr) {
   auto module = ir::parse(text, "test");
   EXPECT_TRUE(module.ok()) << module.error().text();

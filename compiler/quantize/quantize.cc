@@ -88,8 +88,8 @@ class Quantizer {
     return layers;
   }
 
-  // Ranges and biases with all layers in 8 bits; with fewer, the values that are rounded are among these but for sums of
-  // which another side is rounded then.
+  // Ranges and biases with all layers in 8 bits; with fewer, the values that are rounded are among these but for sums
+  // of which another side is rounded then.
   Status learn() {
     Choice choice = choose(module_, method_, layers_in_8_bits(states_));
     add_results(&choice);

@@ -21,8 +21,8 @@ struct Options {
   bool bias_correction = true;
   /// Layers that stay in f32: names or patterns of fnmatch(3), of the node of the model or the result.
   std::vector<std::string> keep;
-  /// If an output is further from that of f32 on the first `measured` samples, the layers that do the most to it stay in
-  /// f32, as few as it takes.
+  /// If an output is further from that of f32 on the first `measured` samples, the layers that do the most to it stay
+  /// in f32, as few as it takes.
   std::optional<double> max_error;
   std::optional<double> min_sqnr;
   size_t measured = 16;
@@ -56,8 +56,8 @@ struct Report {
   bool within = true;  // whether the bounds hold
 };
 
-/// Simplifies `module` as compiling does, and quantises `method`. InvalidArgument: no samples, no such method, no layer,
-/// a pattern of Options::keep that no layer matches, weights that are not finite. Failures of runs.
+/// Simplifies `module` as compiling does, and quantises `method`. InvalidArgument: no samples, no such method, no
+/// layer, a pattern of Options::keep that no layer matches, weights that are not finite. Failures of runs.
 Expected<Report> quantize(ir::Module& module, const std::string& method, const Samples& samples,
                           const Options& options);
 

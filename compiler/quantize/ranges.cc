@@ -7,8 +7,8 @@
 namespace berth::quantize {
 namespace {
 
-// The divergence of `counts`, cut after `bins`, from itself in `levels` steps; infinite where a step is empty that holds
-// what was cut off. `beyond`: what lies behind.
+// The divergence of `counts`, cut after `bins`, from itself in `levels` steps; infinite where a step is empty that
+// holds what was cut off. `beyond`: what lies behind.
 double divergence(const std::vector<int64_t>& counts, size_t bins, size_t levels, int64_t beyond) {
   double total = static_cast<double>(beyond);
   double kept = 0;

@@ -62,9 +62,9 @@ class Histogram {
 
 /// After how many bins magnitudes are best cut when `levels` integers stand for them: of all numbers of bins from
 /// `levels` on, the one for which the distribution cut there (what lies beyond counts in the last bin) is nearest to
-/// itself in `levels` steps, by Kullback and Leibler's divergence. The method is that of S. Migacz, "8-bit inference with
-/// TensorRT" (GTC 2017). The first bin holds zeros, such as those of a ReLU, which every step has exactly: it counts as
-/// the second one does. All bins where `counts` has no more than `levels`.
+/// itself in `levels` steps, by Kullback and Leibler's divergence. The method is that of S. Migacz, "8-bit inference
+/// with TensorRT" (GTC 2017). The first bin holds zeros, such as those of a ReLU, which every step has exactly: it
+/// counts as the second one does. All bins where `counts` has no more than `levels`.
 size_t entropy_bins(std::vector<int64_t> counts, size_t levels);
 
 }  // namespace berth::quantize

@@ -20,8 +20,8 @@ struct Scale {
 };
 
 /// For numbers within `range`, which is widened to hold 0, so that a zero of padding is exact: the ends of the integers
-/// stand for its ends, but that the zero point is rounded. A range of nothing but 0 has a scale of 1. REQUIRES: u8 or i8;
-/// finite numbers.
+/// stand for its ends, but that the zero point is rounded. A range of nothing but 0 has a scale of 1. REQUIRES: u8 or
+/// i8; finite numbers.
 Scale scale_of(Range range, DType dtype);
 
 /// A weight in i8, with a scale for each channel: [outer, channels, inner], row-major.
@@ -30,8 +30,8 @@ struct Weight {
   std::vector<float> scales;
 };
 
-/// The largest magnitude of each channel becomes 127, so that zero points are 0 and -128 is not used. Scales grow as far
-/// as the biases need that have to fit i32 with scale `input_scale` times theirs; `bias` may be empty. Nothing for
+/// The largest magnitude of each channel becomes 127, so that zero points are 0 and -128 is not used. Scales grow as
+/// far as the biases need that have to fit i32 with scale `input_scale` times theirs; `bias` may be empty. Nothing for
 /// weights that are not all finite.
 bool quantize_weight(Span<const float> weight, size_t outer, size_t channels, size_t inner, float input_scale,
                      Span<const float> bias, Weight* out);

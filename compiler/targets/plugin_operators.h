@@ -9,10 +9,10 @@
 
 namespace berth {
 
-/// The operators of `plugins` that have a shape rule, for ImportOptions::operators; null when there are none. A rule that
-/// throws, gives sizes that cannot be, or another number of results than its schema, is a failure of the node that has
-/// it. InvalidArgument, with the plug-in as place, for what OperatorSet::add() refuses, two plug-ins with one operator
-/// among it.
+/// The operators of `plugins` that have a shape rule, for ImportOptions::operators; null when there are none. A rule
+/// that throws, gives sizes that cannot be, or another number of results than its schema, is a failure of the node that
+/// has it. InvalidArgument, with the plug-in as place, for what OperatorSet::add() refuses, two plug-ins with one
+/// operator among it.
 Expected<std::shared_ptr<const ir::OperatorSet>> plugin_operators(Span<const Plugin* const> plugins);
 
 }  // namespace berth

@@ -142,7 +142,8 @@ struct Sink {
   }
 };
 
-/// Collects what together() says of nodes, each a number of the graph that it was given. Sets that share a node become one.
+/// Collects what together() says of nodes, each a number of the graph that it was given. Sets that share a node become
+/// one.
 class Marks {
  public:
   explicit Marks(size_t count) : left_(count), set_(count) { std::iota(set_.begin(), set_.end(), size_t{0}); }

@@ -1,8 +1,8 @@
 // Target: something that runs parts of a graph: which nodes it takes, and why it does not take the others.
 //
 // A list of targets, in order of preference, is what `--target` names: "cuda:0,cpu". Each is one device with one
-// backend; the partitioner asks them node by node and makes delegates of what they take (compiler/placement/partition.h).
-// "portable" is the program itself: what it takes stays outside of delegates.
+// backend; the partitioner asks them node by node and makes delegates of what they take
+// (compiler/placement/partition.h). "portable" is the program itself: what it takes stays outside of delegates.
 //
 // This is how the compiler sees a target. What a target says of itself is a berth_target (plugin/plugin.h), Berth's own
 // (compiler/targets/own/) as well as those of plug-ins and applications.

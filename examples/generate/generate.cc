@@ -3,8 +3,8 @@
 //     generate MODEL.pte COUNT TEMPERATURE TOKEN…      TEMPERATURE 0 takes the likeliest token
 //
 // The program has a method "decode" (or "forward") of one token, [1, 1], and its position, [1], both i64, that gives
-// logits of f32 whose last dimension is the vocabulary. If it has "prefill" of several tokens as well, over the same state,
-// that reads the prompt. The file is mapped, and nothing is taken from the heap once the methods are loaded.
+// logits of f32 whose last dimension is the vocabulary. If it has "prefill" of several tokens as well, over the same
+// state, that reads the prompt. The file is mapped, and nothing is taken from the heap once the methods are loaded.
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>

@@ -1,5 +1,5 @@
-// An imaginary accelerator as a plug-in: its target for the compiler, its memory and its backend for the runtime, and an
-// operator for both. docs/devices.md and docs/operators.md go through it.
+// An imaginary accelerator as a plug-in: its target for the compiler, its memory and its backend for the runtime, and
+// an operator for both. docs/devices.md and docs/operators.md go through it.
 //
 //     c++ -std=c++17 -shared -fPIC -I INSTALLED/include/berth npu.cc -o libnpu.so
 //     berth compile model.onnx --plugin ./libnpu.so --target npu:0,cpu --spec npu:precision=low

@@ -1,5 +1,5 @@
-// The runtime's half of the imaginary accelerator: its memory, and what runs a payload. Its memory is the host's at other
-// addresses, which the host cannot dereference. For real hardware, the marked lines call its driver.
+// The runtime's half of the imaginary accelerator: its memory, and what runs a payload. Its memory is the host's at
+// other addresses, which the host cannot dereference. For real hardware, the marked lines call its driver.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // The payload of the imaginary accelerator: the compiler's half (npu_target.h) writes it, the runtime's half
 // (npu_device.h) reads it. Not a program of Berth's: Berth stores these bytes and asks nothing about them.
 //
-//     A Header, then steps. A step computes out = op(a, b) over floats. Operands are arguments of the call, in its order
-//     (inputs, outputs, scratch), or blobs of the program.
+//     A Header, then steps. A step computes out = op(a, b) over floats. Operands are arguments of the call, in its
+//     order (inputs, outputs, scratch), or blobs of the program.
 #pragma once
 
 #include <cstdint>

@@ -5,8 +5,8 @@
 
 namespace berth::format::plan_check {
 
-/// Fills the graph: items, who writes what, aliases, views. REQUIRES: memory taken; program, plan, meta, size and budget
-/// set.
+/// Fills the graph: items, who writes what, aliases, views. REQUIRES: memory taken; program, plan, meta, size and
+/// budget set.
 Error build_graph(PlanGraph* graph, int method, Report* report);
 
 }  // namespace berth::format::plan_check

@@ -9,8 +9,8 @@
 
 namespace berth::format::plan_check {
 
-/// Calls `visit(instruction, its number in the method, the number of its chain's first)` for every instruction; stops at
-/// the first error.
+/// Calls `visit(instruction, its number in the method, the number of its chain's
+/// first)` for every instruction; stops at the first error.
 template <typename Visit>
 Error for_each_instruction(const fb::ExecutionPlan& plan, Visit&& visit) {
   int32_t start = 0;

@@ -66,8 +66,8 @@ constexpr Changing kChanging[] = {
     {"llama::sdpa_with_kv_cache", "out", arguments(3, 4)},
 };
 
-/// Calls `visit(argument, index)` for the arguments of `schema` before "->", without those that the out variant does not
-/// have.
+/// Calls `visit(argument, index)` for the arguments of `schema` before "->", without those that the out variant does
+/// not have.
 template <typename Visit>
 void for_each_input(std::string_view schema, const Visit& visit) {
   std::string_view rest = schema.substr(0, schema.find("->"));

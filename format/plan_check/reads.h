@@ -11,8 +11,8 @@ inline void mark_read(SweepState& state, int32_t item) {
   state.reader[item] = state.now;
 }
 
-/// It reads the value: its own item, or its parts, and whatever it may be a second name of. False when the budget ends or
-/// the parts do not make all of it: stopped() says which.
+/// It reads the value: its own item, or its parts, and whatever it may be a second name of. False when the budget ends
+/// or the parts do not make all of it: stopped() says which.
 bool read_value(SweepState& state, int32_t value);
 
 }  // namespace berth::format::plan_check

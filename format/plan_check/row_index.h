@@ -1,7 +1,7 @@
 // Where the rows that a loop stacks begin again.
 //
-// executorch_prim::et_copy_index(rows, row, index) writes one row of a tensor, and what berth::row.write(rows, index, row)
-// finds is written after it; the loop around it counts its index. In
+// executorch_prim::et_copy_index(rows, row, index) writes one row of a tensor, and what berth::row.write(rows, index,
+// row) finds is written after it; the loop around it counts its index. In
 // a loop around that one the rows begin again in each round if the index is set back to zero there, and only then are
 // the rows of one round not needed while the next one's are written.
 #pragma once

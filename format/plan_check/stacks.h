@@ -1,10 +1,10 @@
-// Offsets that follow the sizes (fb::Stack): whether the rule of verify_plan.h holds wherever the blocks of a stack lie,
-// as long as each begins behind its supports.
+// Offsets that follow the sizes (fb::Stack): whether the rule of verify_plan.h holds wherever the blocks of a stack
+// lie, as long as each begins behind its supports.
 //
 // Tensors of one block keep their distances, so that what they do to each other is what they do at the largest sizes.
-// Of two blocks of an arena, nothing is known of the offsets but that one is below the other where supports lead from it
-// to the other. So the sweep is repeated with blocks that share no bytes; and a write meets, beside what shares bytes
-// with it, every tensor that is still to be read in a block of the same arena that is neither below nor above.
+// Of two blocks of an arena, nothing is known of the offsets but that one is below the other where supports lead from
+// it to the other. So the sweep is repeated with blocks that share no bytes; and a write meets, beside what shares
+// bytes with it, every tensor that is still to be read in a block of the same arena that is neither below nor above.
 #pragma once
 
 #include "format/plan_check/graph.h"

@@ -22,9 +22,9 @@ struct SweepState {
 /// Why a read, a write or a look at results went no further: out of budget, or something unmade is read.
 Error stopped(const SweepState& state);
 
-/// Calls `visit(live)` for each item that is still to be read in a block which may lie over that of `item` at some sizes
-/// (stacks.h), as long as it returns Ok; its error, or stopped() when the budget ends. Nothing before blocks are moved
-/// apart.
+/// Calls `visit(live)` for each item that is still to be read in a block which may lie over that of `item` at some
+/// sizes (stacks.h), as long as it returns Ok; its error, or stopped() when the budget ends. Nothing before blocks are
+/// moved apart.
 template <typename Visit>
 Error for_each_in_reach(const SweepState& state, int32_t item, Visit&& visit) {
   PlanGraph& graph = state.graph;

@@ -24,13 +24,13 @@
 //   executorch_prim::et_copy_index   a part of its first argument
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has
-//                               written them (of two branches each may); they may overlap nothing that it reads, but state
-//                               that a nested program changes in place, where berth.meta records that
-// Where berth.meta has offsets that follow the sizes (fb::Stack), the same is shown for all sizes at once (stacks.h), in a
-// second sweep.
+//                               written them (of two branches each may); they may overlap nothing that it reads, but
+//                               state that a nested program changes in place, where berth.meta records that
+// Where berth.meta has offsets that follow the sizes (fb::Stack), the same is shown for all sizes at once (stacks.h),
+// in a second sweep.
 //
-// An operator that is not in format/operators.def works in place where berth.meta says so of it (own_operators), which the
-// loader holds against its kernel; otherwise never.
+// An operator that is not in format/operators.def works in place where berth.meta says so of it (own_operators), which
+// the loader holds against its kernel; otherwise never.
 #pragma once
 
 #include <cstddef>

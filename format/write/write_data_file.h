@@ -34,8 +34,8 @@ struct DataFileDesc {
 };
 
 /// Streams the file to `sink`, front to back, each byte once. InvalidArgument when the alignment is not a power of two;
-/// Internal when a Bytes gives another number of bytes than it said; or what the sink and the Bytes return. Keys are not
-/// checked: verify the file. REQUIRES: `shares` names an earlier blob that shares nothing itself.
+/// Internal when a Bytes gives another number of bytes than it said; or what the sink and the Bytes return. Keys are
+/// not checked: verify the file. REQUIRES: `shares` names an earlier blob that shares nothing itself.
 Status write_data_file(const DataFileDesc& file, const Sink& sink);
 
 }  // namespace berth::format

@@ -1,4 +1,5 @@
-// The bytes of data files: what is written is what the checks of stranger's files accept, and holds each tensor's bytes.
+// The bytes of data files: what is written is what the checks of stranger's files accept, and holds each tensor's
+// bytes.
 #include "format/write/write_data_file.h"
 
 #include <gtest/gtest.h>

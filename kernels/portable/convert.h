@@ -17,8 +17,8 @@ using berth::is_real;
 /// Converts `n` elements. Floating to integer truncates towards zero; what does not fit gives the smallest value of
 /// i32 or i64, or its low bits for narrower and unsigned types, as x86 has it. Integers wrap. Anything but 0 is true.
 /// Narrow floats are rounded from f32, without saturation (base/narrow.h).
-/// REQUIRES: is_real or is_narrow of both; `source` and `target` are the same memory (and then the same element size) or
-/// apart.
+/// REQUIRES: is_real or is_narrow of both; `source` and `target` are the same memory (and then the same element size)
+/// or apart.
 void convert_elements(DType from, const void* source, DType to, void* target, int64_t n);
 
 /// PyTorch's rule for writing a result into an out tensor: no floating to integer, nothing but bool to bool.

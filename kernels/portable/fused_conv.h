@@ -7,8 +7,9 @@
 
 namespace berth::portable {
 
-/// Checks packing (none), dtypes and sizes of all arguments and the residual's memory, and sets the sizes of the output.
-/// The weight may have 16 bits where all else is f32. The convolution has no strides yet (read_convolution_strides).
+/// Checks packing (none), dtypes and sizes of all arguments and the residual's memory, and sets the sizes of the
+/// output. The weight may have 16 bits where all else is f32. The convolution has no strides yet
+/// (read_convolution_strides).
 Error read_fused_conv(KernelContext& context, const arguments::fused_conv_out& args, Convolution* convolution,
                       Activation* activation);
 

@@ -7,8 +7,9 @@
 
 namespace berth::portable {
 
-/// Whether `out` begins where the one input of a chain does, whose elements are wider and lie in the same order. Then what
-/// is computed from the front overwrites nothing that is still to be read: each kernel of berth::elementwise does so.
+/// Whether `out` begins where the one input of a chain does, whose elements are wider and lie in the same order. Then
+/// what is computed from the front overwrites nothing that is still to be read: each kernel of berth::elementwise does
+/// so.
 bool narrows_in_place(const arguments::fused_elementwise_out& args);
 
 /// Checks the code (format/elementwise_code.h), dtypes, sizes and memory of all arguments and sets the sizes of the

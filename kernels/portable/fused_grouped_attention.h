@@ -3,10 +3,10 @@
 //     out[b, h, i, :] = sum over j of softmax_j(scale * query[b, h, i, :] . key[b, g, j, :] + mask) * value[b, g, j, :]
 //
 // with g = h / (heads / groups): several heads of queries read one head of keys. Query i sees the keys j with
-// before[i] < j <= last[i], where these are given. Keys that no query sees are not read; one that only others see counts
-// with a weight of 0, like one that a mask hides. A query whose scores are all -infinity, or that sees no key, gives NaN,
-// as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it. Where there are no keys at
-// all, the sum over them is zero.
+// before[i] < j <= last[i], where these are given. Keys that no query sees are not read; one that only others see
+// counts with a weight of 0, like one that a mask hides. A query whose scores are all -infinity, or that sees no key,
+// gives NaN, as softmax does; `guarded` makes that zeros, as PyTorch's scaled_dot_product_attention has it. Where there
+// are no keys at all, the sum over them is zero.
 //
 // berth::grouped_attention.rows reads key[b, j, g, :] and value[b, j, g, :]: caches whose rows hold all heads.
 #pragma once
@@ -61,8 +61,8 @@ struct GroupedOperands {
   int keys_dim() const { return by_rows ? 1 : 2; }
 };
 
-/// Query [batch, heads, queries, size] of f32, key [batch, groups, keys, size] and value [batch, groups, keys, value_size],
-/// or [batch, keys, groups, …] by rows, both of f32 or both of bf16; all row-major.
+/// Query [batch, heads, queries, size] of f32, key [batch, groups, keys, size] and value [batch, groups, keys,
+/// value_size], or [batch, keys, groups, …] by rows, both of f32 or both of bf16; all row-major.
 struct GroupedAttention {
   const float* query;
   CacheRows key;

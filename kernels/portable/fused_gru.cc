@@ -6,7 +6,8 @@
 //   weight      [blocks, size, 3, width], blocks * width >= size: what hidden unit k adds to gate q of unit
 //               b * width + j is weight[b, k, q, j]; units beyond the last are never read
 //   bias        [3 * size], or none: what is added to the state's part
-//   linear_before_reset: n = tanh(gates + r * (bias + hidden * weight)), else tanh(gates + bias + (r * hidden) * weight)
+//   linear_before_reset: n = tanh(gates + r * (bias + hidden * weight)), else
+//   tanh(gates + bias + (r * hidden) * weight)
 //   reverse     whether the last step comes first
 //   out         [steps, rows, size]: the hidden state after each step, n + z * (hidden - n), in the order of `gates`
 #include "kernels/portable/fused_gru.h"

@@ -1,4 +1,5 @@
-// berth::inverted_residual: up to three convolutions of images, of which the middle one sees windows of single channels:
+// berth::inverted_residual: up to three convolutions of images, of which the middle one sees windows of single
+// channels:
 //
 //   expanded = activation(pixels of input times expand_weight + bias), or the input
 //   seen     = activation(windows of expanded, a channel at a time, + bias)

@@ -1,5 +1,5 @@
-// A fused product whose weight is bf16 or f16, while its input and result are f32. Where the weight is bf16, the input may
-// be that too, and so may the result: it is rounded at the end. A residual is f32.
+// A fused product whose weight is bf16 or f16, while its input and result are f32. Where the weight is bf16, the input
+// may be that too, and so may the result: it is rounded at the end. A residual is f32.
 //
 // It is the product of f32 with that weight widened. Where the weight is bf16, the input is rounded to bf16 before, to
 // the nearest and ties to even: so do processors that multiply bf16 (fast kernels may take denormal numbers as zeros
@@ -51,8 +51,8 @@ class WideArguments {
   WideArguments(const WideArguments&) = delete;
   WideArguments& operator=(const WideArguments&) = delete;
 
-  /// Without it, or before it, the tensors have no elements that may be read. A result of bf16 has the sizes by then that
-  /// it will have.
+  /// Without it, or before it, the tensors have no elements that may be read. A result of bf16 has the sizes by then
+  /// that it will have.
   Error fill(KernelContext& context) {
     const Tensor& weight = given_.weight;
     BERTH_RETURN_IF_ERROR(widen(context, weight, 1, false));

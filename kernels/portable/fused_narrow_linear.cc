@@ -4,8 +4,9 @@
 //                          sum over blocks b of scale[b, j] * sum over k in b of input[i, k] * (w[k, j] - zero[b, j]))
 //
 // A block is `block` rows of the weight, the last one perhaps fewer. Of 8 bits, w is i8 [depth, columns]; of 4, u8
-// [(depth + 1) / 2, columns], whose byte [r, j] holds w[2 r, j] + 8 in its lower half and w[2 r + 1, j] + 8 in its upper
-// one. Scales are f32, zero points i8 in the range of w or any f32: [blocks, columns], where 1 stands for all of either.
+// [(depth + 1) / 2, columns], whose byte [r, j] holds w[2 r, j] + 8 in its lower half and w[2 r + 1, j] + 8 in its
+// upper one. Scales are f32, zero points i8 in the range of w or any f32: [blocks, columns], where 1 stands for all of
+// either.
 #include "kernels/portable/fused_narrow_linear.h"
 
 #include <algorithm>

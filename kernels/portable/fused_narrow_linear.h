@@ -13,10 +13,12 @@ struct NarrowLinear {
   Activation activation;
 };
 
-/// Checks packing (none), bits, block, weight, scales and zero points, and sets all of `linear` but rows and activation.
+/// Checks packing (none), bits, block, weight, scales and zero points, and sets all of `linear` but rows and
+/// activation.
 Error check_narrow_weight(KernelContext& context, const arguments::fused_narrow_linear_out& args, NarrowLinear* linear);
 
-/// Checks the other arguments, and sets rows, activation and the sizes of the output. REQUIRES: depth and columns are set.
+/// Checks the other arguments, and sets rows, activation and the sizes of the output. REQUIRES: depth and columns are
+/// set.
 Error prepare_narrow_rows(KernelContext& context, const arguments::fused_narrow_linear_out& args, NarrowLinear* linear);
 
 /// Weight, scales and zero points (null: none) without a packing. REQUIRES: check_narrow_weight() succeeded.

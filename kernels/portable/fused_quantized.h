@@ -12,7 +12,8 @@
 //   out = quantised(t)     of 8 bits: clamp(round(t / scale) + zero_point, low, high), halves to even, NaN to low
 //
 // A padded position of a convolution holds the input's zero point: a real 0. A weight of a linear may have three
-// dimensions, [batch, depth, columns], for an input of [batch, rows, depth]: then the input has one scale and zero point.
+// dimensions, [batch, depth, columns], for an input of [batch, rows, depth]: then the input has one scale and zero
+// point.
 #pragma once
 
 #include <cmath>
@@ -73,8 +74,8 @@ struct QuantizedProduct {
   Tensor* out = nullptr;
 };
 
-/// Checks all arguments, the values of zero points and the memory of all tensors but the weight's, and sets the sizes of
-/// the output. `weight` is the dense one, perhaps without memory; `packing` is not looked at.
+/// Checks all arguments, the values of zero points and the memory of all tensors but the weight's, and sets the sizes
+/// of the output. `weight` is the dense one, perhaps without memory; `packing` is not looked at.
 Error read_quantized_linear(KernelContext& context, const arguments::quantized_linear_out& args, const Tensor& weight,
                             QuantizedProduct* product);
 /// The same. The convolution has no strides yet (read_convolution_strides).

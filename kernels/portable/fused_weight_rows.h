@@ -1,8 +1,8 @@
 // berth::weight_rows: rows of a table that is a product's weight as well, read out of that.
 //
 // A weight [depth, columns] has the table's rows as its columns: out[…, k] = weight[k, indices[…]]. Packed weights
-// (kernels/cpu/packed_table.h) may have numbers of `bits` 8 or 4 (berth::narrow_linear's), or its scales of f16, 16 bits; 0
-// stands for elements as they are. What is read of numbers is the `form`:
+// (kernels/cpu/packed_table.h) may have numbers of `bits` 8 or 4 (berth::narrow_linear's), or its scales of f16, 16
+// bits; 0 stands for elements as they are. What is read of numbers is the `form`:
 //
 //   "i8"      the number, from -128 or -8 on
 //   "u8"      the number from 0 on: 128 or 8 more

@@ -13,7 +13,8 @@
 // so small that they stay in the second-level cache. The way follows Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication" (ACM TOMS 34:3, 2008). Each element of C is a sum of sums over blocks of
 // depth, each added in order; the blocks depend on the product alone, so the results do not depend on the number of
-// threads. Many small products are computed one by one as they are (gemm_small.cc). The other dtypes go a plainer way (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
+// threads. Many small products are computed one by one as they are (gemm_small.cc). The other dtypes go a plainer way
+// (gemm_plain.cc): f16 and bf16 are summed in f32, integers wrap.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// grid_sampler_2d and 3d: an image read at positions that lie between its pixels. The grid gives x, y (and z) from -1, the
-// left, upper or front end, to 1; with align_corners the ends are the centres of the outermost pixels, else their outer
-// edges.
+// grid_sampler_2d and 3d: an image read at positions that lie between its pixels. The grid gives x, y (and z) from -1,
+// the left, upper or front end, to 1; with align_corners the ends are the centres of the outermost pixels, else their
+// outer edges.
 //
 // Coefficients of bicubic interpolation: Keys's cubic convolution with a = -0.75, as PyTorch has it.
 #include <cmath>

@@ -3,9 +3,9 @@
 //   BERTH_MULTIVERSION void scale(const float* x, float* y, int64_t n) { … plain loop … }
 //
 // Everything that the function should take along must be inlined into it (BERTH_INLINE); what it calls stays at the
-// level of the build. Some levels may be left out (BERTH_INSTRUCTION_SETS). The macro is empty in a plain build (BERTH_PLAIN), on other processors, with compilers and C
-// libraries that do not resolve such functions at load time, and under sanitizers, whose runtimes start later than
-// that.
+// level of the build. Some levels may be left out (BERTH_INSTRUCTION_SETS). The macro is empty in a plain build
+// (BERTH_PLAIN), on other processors, with compilers and C libraries that do not resolve such functions at load time,
+// and under sanitizers, whose runtimes start later than that.
 //
 // Results may differ in the last bits between levels: a multiplication and an addition may be fused.
 #pragma once

@@ -2,7 +2,8 @@
 // elements the one with the smaller index comes first.
 //
 // The k best indices are kept in the output itself, as a heap whose root is the worst of them, so no temporary memory
-// is taken: O(n log k) at worst, and one comparison an element once the heap is good. A few are kept in order on the stack.
+// is taken: O(n log k) at worst, and one comparison an element once the heap is good. A few are kept in order on the
+// stack.
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/order_key.h"

@@ -1,8 +1,9 @@
 // Sine and cosine of floats for loops, so that a compiler can vectorise them.
 //
 // An angle up to kFarAngle is reduced by multiples of pi / 2 in doubles, in three parts of which multiples of 2^20 are
-// exact (Cody and Waite, "Software Manual for the Elementary Functions", 1980); the series of the rest are shorter than a
-// float's last bit. Farther angles, infinities and NaN are the C library's. Results are within 1 unit in the last place.
+// exact (Cody and Waite, "Software Manual for the Elementary Functions", 1980); the series of the rest are shorter than
+// a float's last bit. Farther angles, infinities and NaN are the C library's. Results are within 1 unit in the last
+// place.
 #pragma once
 
 #include <cmath>

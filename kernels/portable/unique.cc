@@ -1,8 +1,8 @@
 // unique: which rows of [count, width] differ, ordered by their elements or by where they first stand.
 //
-// No temporary memory is taken: the permutation that is sorted lies in `first`, which has room for an index a row. A file
-// may have laid the memories over one another: what is read back from an output is held to be a row of `self`, and heaps
-// stay within their bounds where the order changes while they are made.
+// No temporary memory is taken: the permutation that is sorted lies in `first`, which has room for an index a row. A
+// file may have laid the memories over one another: what is read back from an output is held to be a row of `self`, and
+// heaps stay within their bounds where the order changes while they are made.
 #include <algorithm>
 
 #include "kernels/portable/dispatch.h"

@@ -1,7 +1,8 @@
 // EventObserver: told what happens when programs are loaded and run, for profilers and logs: loads, runs, instructions,
 // copies between devices, and memory.
 //
-//     ChromeTrace trace;                                      // runtime/host/chrome_trace.h; or an observer of one's own
+//     ChromeTrace trace;                                      // runtime/host/chrome_trace.h; or an observer of one's
+//                                                             own
 //     ModuleOptions options;
 //     options.events = &trace;
 //

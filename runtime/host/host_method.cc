@@ -10,8 +10,8 @@
 namespace berth {
 namespace {
 
-// Clears large state without touching it at load: a cache is as large as the longest text needs, a language model has two of
-// them for each layer, and a file may declare any size.
+// Clears large state without touching it at load: a cache is as large as the longest text needs, a language model has
+// two of them for each layer, and a file may declare any size.
 class LazyState {
  public:
   static constexpr size_t kLeastBytes = size_t{1} << 20;
@@ -71,7 +71,8 @@ bool follows(const Method& method, size_t arena) {
   return false;
 }
 
-// The host's arenas up to their last tensors, but for large state that begins as zeros and for arenas that follow the sizes.
+// The host's arenas up to their last tensors, but for large state that begins as zeros and for arenas that follow the
+// sizes.
 void make_arenas_resident(const Program& program, const char* name, const Method& method,
                           const HostArenas::View& arenas, LazyState* lazy) {
   const std::vector<size_t> used = used_bytes(program, name, arenas.spans.size());

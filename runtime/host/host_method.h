@@ -82,12 +82,13 @@ struct HostOptions {
   ThreadPool* pool = nullptr;
   /// Shared arenas; if null, the method has its own. Must outlive the method.
   const HostArenas* arenas = nullptr;
-  /// Or arenas of the caller's own, with the sizes, alignments and devices that the method's MethodMeta says. Its memory
-  /// must outlive the method; the View need not outlive load().
+  /// Or arenas of the caller's own, with the sizes, alignments and devices that the method's MethodMeta says. Its
+  /// memory must outlive the method; the View need not outlive load().
   const HostArenas::View* callers = nullptr;
   /// Temp memory that it shares with other methods; if null, the method has its own. Must outlive the method.
   SharedTemp* temp = nullptr;
-  /// Told of the load, of the memory that it takes, and of each instruction; of runs by execute(). Must outlive the method.
+  /// Told of the load, of the memory that it takes, and of each instruction; of runs by execute(). Must outlive the
+  /// method.
   EventObserver* events = nullptr;
   /// Filled when load() fails; may be null.
   Report* report = nullptr;
@@ -113,8 +114,8 @@ class HostMethod {
   const MemoryNeeded& memory() const { return state_->needed; }
 
  private:
-  // Gives back pages of an arena that follows the sizes, once what the next runs need is far less than what was used: at
-  // once below a quarter, and otherwise what the largest of 32 changes of the sizes did not need.
+  // Gives back pages of an arena that follows the sizes, once what the next runs need is far less than what was used:
+  // at once below a quarter, and otherwise what the largest of 32 changes of the sizes did not need.
   class Keeper {
    public:
     void add(Span<uint8_t> arena) { arenas_.push_back({arena, 0, 0, 0}); }

@@ -301,8 +301,8 @@ ProgramDesc large_state(float last) {
   return program;
 }
 
-// A cache begins as zeros, and is as large as the longest text: the fear is a load that writes all of it, or one that takes
-// what was there before, or almost nothing, for nothing.
+// A cache begins as zeros, and is as large as the longest text: the fear is a load that writes all of it, or one that
+// takes what was there before, or almost nothing, for nothing.
 TEST(HostMethod, StateThatBeginsAsZerosIsNotTouchedAtLoad) {
   for (const float last : {0.0F, 3.0F}) {
     const std::vector<uint8_t> bytes = bytes_of(large_state(last));

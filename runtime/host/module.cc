@@ -127,8 +127,8 @@ Error put_tensor(std::vector<OwnedTensor>& outputs, size_t index, const Tensor& 
   return Error::kOk;
 }
 
-// Where the elements of an input are, in the dimension order and on the device that the program wants. Null for a tensor
-// that Method::set_input refuses anyway, and says why.
+// Where the elements of an input are, in the dimension order and on the device that the program wants. Null for a
+// tensor that Method::set_input refuses anyway, and says why.
 Result<const void*> place_input(const TensorInput& input, const TensorInfo& info, HostBuffer& reordered,
                                 DeviceMemoryBuffer& on_device, const DeviceAllocatorRegistry& registry) {
   const void* data = input.data();

@@ -69,8 +69,8 @@ class CallView {
   const berth_call_argument* arguments() const { return arguments_; }
   size_t size() const { return count_; }
 
-  /// Gives the tensors of arguments `first` and later the sizes that the kernel set. False for those that a tensor cannot
-  /// have.
+  /// Gives the tensors of arguments `first` and later the sizes that the kernel set. False for those that a tensor
+  /// cannot have.
   bool resize(size_t first) {
     for (size_t a = first; a < count_; ++a) {
       const bool tensors = arguments_[a].kind == BERTH_ARG_VALUE || arguments_[a].kind == BERTH_ARG_VALUES;

@@ -1,5 +1,5 @@
-// While a model is compiled, a program planned anew, or a file looked into, allocations fail, one after another: an error,
-// no end of the process, nothing lost, and the next call works.
+// While a model is compiled, a program planned anew, or a file looked into, allocations fail, one after another: an
+// error, no end of the process, nothing lost, and the next call works.
 #include <gtest/gtest.h>
 
 #include <string>

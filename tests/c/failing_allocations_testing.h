@@ -20,12 +20,12 @@ struct Allocations {
 
 enum class Fails { kOne, kAllFromThere };
 
-/// Calls `call`, and fails its allocation `n`, counted from 0, or all from there on. Blocks are counted of all threads, as
-/// one may free what another took; only this thread is refused any.
+/// Calls `call`, and fails its allocation `n`, counted from 0, or all from there on. Blocks are counted of all threads,
+/// as one may free what another took; only this thread is refused any.
 Allocations with_failing(int64_t n, const std::function<void()>& call, Fails fails = Fails::kOne);
 
-/// Calls `call`, which closes what it opens and returns the first error, with each of its allocations failing in turn, or
-/// of more with every `stride`-th: each time it says that memory was missing or succeeds, and loses nothing.
+/// Calls `call`, which closes what it opens and returns the first error, with each of its allocations failing in turn,
+/// or of more with every `stride`-th: each time it says that memory was missing or succeeds, and loses nothing.
 void fail_each(const char* what, const std::function<int32_t(berth_error*)>& call, Fails fails = Fails::kOne,
                int64_t stride = 1);
 

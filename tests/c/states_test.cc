@@ -1,5 +1,5 @@
-// States and planned bytes by the C API. The fears: a session that is saved and set again goes on elsewhere; an array that
-// does not fit is read behind its end; the bytes that are said are not those that a run needs.
+// States and planned bytes by the C API. The fears: a session that is saved and set again goes on elsewhere; an array
+// that does not fit is read behind its end; the bytes that are said are not those that a run needs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// An allocator of ExecuTorch's interface passes the suite of devices behind its adapter. The interface stands here as its
-// header has it (release 1.5, device_allocator.h of its runtime/core): its types are not Berth's.
+// An allocator of ExecuTorch's interface passes the suite of devices behind its adapter. The interface stands here as
+// its header has it (release 1.5, device_allocator.h of its runtime/core): its types are not Berth's.
 #include <map>
 #include <mutex>
 #include <vector>

@@ -1,5 +1,5 @@
-// The memory of a plug-in's device (examples/plugin) passes the suite through the C interface. Its backend runs payloads of
-// its own, not nested programs: tests/plugin/plugin_test.cc.
+// The memory of a plug-in's device (examples/plugin) passes the suite through the C interface. Its backend runs
+// payloads of its own, not nested programs: tests/plugin/plugin_test.cc.
 
 #include "runtime/host/plugin_devices.h"
 #include "tests/device/conformance.h"

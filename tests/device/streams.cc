@@ -48,8 +48,8 @@ TEST_P(DeviceStreams, CopiesRunInOrder) {
   }
 }
 
-// Copies to the host that are begun, in all sizes, while their source is overwritten: each is what the source was, when it
-// is finished, or a later one, or the stream.
+// Copies to the host that are begun, in all sizes, while their source is overwritten: each is what the source was, when
+// it is finished, or a later one, or the stream.
 TEST_P(DeviceStreams, ACopyToTheHostThatWasBegunArrives) {
   const size_t sizes[] = {1, 100, 4096, kBytes / 4};
   for (const DeviceIndex index : indices()) {

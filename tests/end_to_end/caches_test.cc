@@ -1,6 +1,6 @@
-// Caches that delegates change in place, run. The fears: a cache that is copied or lost, a row at the wrong place, a call
-// beyond the end of a cache that harms what is there, two methods that do not share it, a file whose call and payload say
-// different things.
+// Caches that delegates change in place, run. The fears: a cache that is copied or lost, a row at the wrong place, a
+// call beyond the end of a cache that harms what is there, two methods that do not share it, a file whose call and
+// payload say different things.
 #include <gtest/gtest.h>
 
 #include <cstdio>

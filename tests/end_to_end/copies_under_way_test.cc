@@ -1,8 +1,9 @@
-// Copies between devices that are still reading when the run goes on (runtime/pending_reads.h), on simulated devices, which
-// find a write to what is being read; and copies to the host that have not arrived when it does (runtime/arrivals.h): there
-// they arrive when they are waited for, and what stands there before is NaN. The fears: a backend that does not say
-// what it reads and overwrites it, a caller that ends a run midway and writes a state that a copy of it reads, and bytes
-// on the host that are used before they have arrived: by a kernel, a branch, a copy on, a caller between steps, an observer.
+// Copies between devices that are still reading when the run goes on (runtime/pending_reads.h), on simulated devices,
+// which find a write to what is being read; and copies to the host that have not arrived when it does
+// (runtime/arrivals.h): there they arrive when they are waited for, and what stands there before is NaN. The fears: a
+// backend that does not say what it reads and overwrites it, a caller that ends a run midway and writes a state that a
+// copy of it reads, and bytes on the host that are used before they have arrived: by a kernel, a branch, a copy on, a
+// caller between steps, an observer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -317,8 +318,8 @@ TEST(CopiesUnderWay, ACopyThatFailsLateIsAnErrorOnce) {
   }
 }
 
-// Only the device knows what its work found wrong, and it says so when the host waits: before a kernel that uses the bytes,
-// at the end of a step, and where the next run waits for what an ended one left.
+// Only the device knows what its work found wrong, and it says so when the host waits: before a kernel that uses the
+// bytes, at the end of a step, and where the next run waits for what an ended one left.
 TEST(CopiesUnderWay, AnErrorThatAWaitBringsIsTheDevicesOwnWords) {
   constexpr const char* kWhy = "aten::embedding: index 9 is outside the dimension of 6 that it selects from";
   const std::vector<uint8_t> bytes = compiled_for(kTwo);

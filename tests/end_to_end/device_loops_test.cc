@@ -1,5 +1,5 @@
-// Loops on a device, from the text of a model to a run: what each iteration copies, and the numbers. The fears: a copy in
-// each iteration that need not be, bytes that one row takes from another, numbers that are not the evaluator's.
+// Loops on a device, from the text of a model to a run: what each iteration copies, and the numbers. The fears: a copy
+// in each iteration that need not be, bytes that one row takes from another, numbers that are not the evaluator's.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -86,8 +86,8 @@ void cut_to(int32_t rows, const ir::Module& module, std::vector<eval::Item>* inp
 }
 
 /// Runs a program that was made of `given` twice on simulated devices, compares with the evaluator, and says what the
-/// second run copied. `text`: for messages. `rows`: of the second run, of inputs whose first dimension is open; the first
-/// has as many as they may have.
+/// second run copied. `text`: for messages. `rows`: of the second run, of inputs whose first dimension is open; the
+/// first has as many as they may have.
 Copied run_program(const ir::Module& given, const std::vector<uint8_t>& bytes, const std::string& text,
                    int32_t rows = -1) {
   const Status sound = check_program(bytes);
@@ -136,8 +136,8 @@ std::vector<uint8_t> program_of(const ir::Module& module, const memory::MemoryOp
   return format::program_bytes(emitted->program).value();
 }
 
-/// Runs `module`, which placement made of `given`; and the program that is made of its program, which must give the same
-/// and, where what a loop carries is clear from the program, copy no more.
+/// Runs `module`, which placement made of `given`; and the program that is made of its program, which must give the
+/// same and, where what a loop carries is clear from the program, copy no more.
 Copied run(const ir::Module& given, const ir::Module& module, const memory::MemoryOptions& options,
            bool copies_are_clear = true) {
   const std::vector<uint8_t> bytes = program_of(module, options);
@@ -168,8 +168,8 @@ Copied run(const std::string& text, const memory::MemoryOptions& options = {}) {
   return run(passes::parsed(text), placed(text), options);
 }
 
-/// Replaces $n, how often the loop turns, and $w, the elements of a slice; what the run copies with 50 of them. With 3 it
-/// must be the same: nothing is copied in an iteration.
+/// Replaces $n, how often the loop turns, and $w, the elements of a slice; what the run copies with 50 of them. With 3
+/// it must be the same: nothing is copied in an iteration.
 Copied copies_of_loop(const std::string& text, int64_t width = 1000) {
   const auto with = [&](int64_t turns) {
     return filled(text, {{"n", std::to_string(turns)}, {"w", std::to_string(width)}});

@@ -1,6 +1,6 @@
-// Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is given
-// the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need; a
-// size that is a maximum or a minimum is reckoned as something else; memory that grows from call to call.
+// Delegates whose memory follows the sizes of a call. The fears: an output that holds dead values before its own is
+// given the bytes of its own sizes alone, which may be none; an input that is not yet set has a say in what sizes need;
+// a size that is a maximum or a minimum is reckoned as something else; memory that grows from call to call.
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -129,8 +129,8 @@ TEST(OpenSizes, TenThousandRandomSizesLeaveMemoryAsItWas) {
   constexpr int kCalls = 10000, kEarly = 2000;
   int64_t before = 0;
   for (int i = 0; i < kCalls; ++i) {
-    // Mostly small ones, so that pages are given back and taken again; memory is looked at where all of it is in use, and
-    // not the first time: the test's own input is of the heap from the second time on (glibc's mmap threshold).
+    // Mostly small ones, so that pages are given back and taken again; memory is looked at where all of it is in use,
+    // and not the first time: the test's own input is of the heap from the second time on (glibc's mmap threshold).
     const bool largest = i == kEarly - 1 || i == kEarly || i == kCalls - 1;
     const auto n = static_cast<int32_t>(largest ? 700 : 1 + random() % (random() % 50 == 0 ? 700 : 20));
     const auto m = static_cast<int32_t>(largest ? 40 : 1 + random() % (random() % 50 == 0 ? 40 : 3));

@@ -1,6 +1,6 @@
-// Devices that work at the same time: what `overlap` promises, and what simulated devices with declared times do when the
-// program runs. The fears: an estimate that no device keeps to, an order that computes something else, memory that was not
-// allowed, and devices that wait for each other where the plan has room.
+// Devices that work at the same time: what `overlap` promises, and what simulated devices with declared times do when
+// the program runs. The fears: an estimate that no device keeps to, an order that computes something else, memory that
+// was not allowed, and devices that wait for each other where the plan has room.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -272,8 +272,8 @@ TEST(Overlap, AUnetThatIsCutInTwoWaitsForNothingButItsChain) {
     const double cut = measured(compiled(kUnet, options)).seconds;
     options.overlap = "0";
     const double whole = measured(compiled(kUnet, options)).seconds;
-    // Over a slow link copies of what the encoder made take place while it goes on; over a fast one the calls count, and
-    // nothing is cut.
+    // Over a slow link copies of what the encoder made take place while it goes on; over a fast one the calls count,
+    // and nothing is cut.
     EXPECT_LT(cut, (slower == 20 ? 0.92 : slower == 10 ? 0.98 : 1.0) * whole + kRounding);
   }
 }

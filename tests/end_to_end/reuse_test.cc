@@ -111,8 +111,8 @@ std::vector<std::string> without_reasons(std::vector<std::string> results) {
 }
 
 /// Whether the last run failed because a view, or a copy in its stead, has other numbers of elements. Which of the two
-/// a value is depends on the variant (views of symbolic sizes are not names of state that results are written into), and
-/// so does when it is refused: before or after other sizes that do not fit.
+/// a value is depends on the variant (views of symbolic sizes are not names of state that results are written into),
+/// and so does when it is refused: before or after other sizes that do not fit.
 bool is_refused_as_a_view(const std::vector<std::string>& results) {
   return !results.empty() && (results.back() == "failed: a view keeps the number of elements" ||
                               results.back() == "failed: view_copy: size does not have as many elements as self");

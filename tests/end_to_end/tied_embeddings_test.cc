@@ -1,5 +1,6 @@
 // A table of embeddings that is the weight of the last product as well, as language models have it. The fears: it is in
-// the file twice, rows that are not the table's to the bit, a program that gives other results than one that keeps both.
+// the file twice, rows that are not the table's to the bit, a program that gives other results than one that keeps
+// both.
 #include <cstring>
 #include <random>
 

@@ -307,7 +307,8 @@ class Chain {
         const int first = channels(), last = channels();
         const std::string a = hidden_convolution(first), b = hidden_convolution(last);
         sizes_[1] = 2 * (first + last);
-        // So many parts that a convolution over them is not a sum of convolutions, whichever of its inputs are returned.
+        // So many parts that a convolution over them is not a sum of convolutions, whichever of its inputs are
+        // returned.
         return pool(add_hidden(sizes_, "aten::cat([%" + a + ", %" + b + ", %" + a + ", %" + b + "], 1)"));
       }
       case 2: {

@@ -1,5 +1,5 @@
-// Reads any bytes as a record of runs (.etdp). Finds offsets, counts or lengths that lead outside of the file, and sums of
-// times that no number holds.
+// Reads any bytes as a record of runs (.etdp). Finds offsets, counts or lengths that lead outside of the file, and sums
+// of times that no number holds.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The plan check runs where programs are made and where they are loaded: in the compiler's final check, and when a method
-// is loaded, where records in the file must not weaken it.
+// The plan check runs where programs are made and where they are loaded: in the compiler's final check, and when a
+// method is loaded, where records in the file must not weaken it.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -44,7 +44,8 @@ float* reach(const berth_tensor& tensor) {
                                                                                          : nullptr;
 }
 
-// Takes relu, and adds up what it gives from run to run: state += relu(x), out = state. Its scratch is there to be spoilt.
+// Takes relu, and adds up what it gives from run to run: state += relu(x), out = state. Its scratch is there to be
+// spoilt.
 class CounterTarget final : public plugin::Target {
  public:
   CounterTarget(const char* name, int32_t type) : Target(name, "acme.counter", type) {

@@ -179,8 +179,8 @@ TEST(OwnOperators, BerthsOwnTargetsLeaveItToTheProgram) {
   EXPECT_EQ(own_operators_of(program).substr(0, 8), "my::gain");
 }
 
-// Without a plug-in: functions for the compiler, a table of kernels for the runtime, which may take temporary memory and
-// data of its own.
+// Without a plug-in: functions for the compiler, a table of kernels for the runtime, which may take temporary memory
+// and data of its own.
 TEST(OwnOperators, AnApplicationNeedsNoPlugin) {
   ir::OperatorSet set;
   const auto like = [](const ir::OwnCall& call) { return Expected<std::vector<ir::TensorType>>({call.tensor(0)}); };

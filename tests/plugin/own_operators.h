@@ -1,5 +1,5 @@
-// Operators of one's own for tests: a plug-in that is linked into the test has them, and does what it should not where a
-// test asks for it. Expected numbers are computed by plain loops.
+// Operators of one's own for tests: a plug-in that is linked into the test has them, and does what it should not where
+// a test asks for it. Expected numbers are computed by plain loops.
 #pragma once
 
 #include <cstring>
@@ -138,8 +138,8 @@ struct Scripted final : plugin::Operator {
   static inline std::function<plugin::Status(const Call&)> on_compute;
 };
 
-/// The plug-in: my::gain, my::gain.Twice, my::plain (a gain that never works in place), the other operators above, and a
-/// target "gainer" on the host that takes my::gain alone.
+/// The plug-in: my::gain, my::gain.Twice, my::plain (a gain that never works in place), the other operators above, and
+/// a target "gainer" on the host that takes my::gain alone.
 const Plugin* mine();
 
 /// The same for importers and the parser of the IR.

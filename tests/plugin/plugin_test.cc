@@ -1,5 +1,5 @@
-// Plug-ins from the model to the numbers: the accelerator of examples/plugin, which is a shared library that knows nothing
-// of Berth's insides, and targets that do what they should not.
+// Plug-ins from the model to the numbers: the accelerator of examples/plugin, which is a shared library that knows
+// nothing of Berth's insides, and targets that do what they should not.
 #include <gtest/gtest.h>
 
 #include <algorithm>

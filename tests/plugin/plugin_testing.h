@@ -1,5 +1,5 @@
-// What tests of plug-ins share: the accelerator of examples/plugin, which is a shared library that knows nothing of Berth's
-// insides, and a target that does what a test writes.
+// What tests of plug-ins share: the accelerator of examples/plugin, which is a shared library that knows nothing of
+// Berth's insides, and a target that does what a test writes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,14 +1,14 @@
-// Attention over caches of keys and values, [batch, rows, heads, features], as ExecuTorch's operators of language models
-// have it (llama::sdpa_with_kv_cache, custom_sdpa, update_cache; executorch/extension/llm/custom_ops), in operators of
-// the IR.
+// Attention over caches of keys and values, [batch, rows, heads, features], as ExecuTorch's operators of language
+// models have it (llama::sdpa_with_kv_cache, custom_sdpa, update_cache; executorch/extension/llm/custom_ops), in
+// operators of the IR.
 #pragma once
 
 #include "compiler/import/lowering/lowering.h"
 
 namespace berth::lowering {
 
-/// `cache` with `rows` in place of its rows from `start` on, a Dim or a tensor with one whole number. Rows behind the end
-/// of the cache are an error of the run.
+/// `cache` with `rows` in place of its rows from `start` on, a Dim or a tensor with one whole number. Rows behind the
+/// end of the cache are an error of the run.
 ValueId put_rows(Lowering& n, ValueId cache, ValueId rows, const Argument& start);
 
 /// The same where each of `rows`, by batch, has its own place: `places` is [batch, rows].

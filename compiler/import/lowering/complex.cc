@@ -80,8 +80,8 @@ Complex scale(Lowering& n, Complex x, double factor) {
   return x;
 }
 
-// large · sqrt(1 + (small / large)²). A ratio of zeros or of infinities counts as 0; that of a NaN stays one, unless the
-// other is infinite: as C's hypot has it.
+// large · sqrt(1 + (small / large)²). A ratio of zeros or of infinities counts as 0; that of a NaN stays one, unless
+// the other is infinite: as C's hypot has it.
 ValueId hypotenuse(Lowering& n, ValueId a, ValueId b) {
   a = n.op(OpId::abs_out, {a});
   b = n.op(OpId::abs_out, {b});

@@ -23,8 +23,9 @@ struct Extent {
 /// `known`, out of which the longest that fits is taken. False for other text.
 bool parse_extents(std::string_view text, std::vector<Extent>* out, const std::set<std::string>& known = {});
 
-/// The same for a shape of `rank` dimensions, at most kMaxRank: of the ways to split `text` into as many, one whose names
-/// are all in `known`, else one with new names, which have no x. Long names come first. False when there is no such way.
+/// The same for a shape of `rank` dimensions, at most kMaxRank: of the ways to split `text` into as many, one whose
+/// names are all in `known`, else one with new names, which have no x. Long names come first. False when there is no
+/// such way.
 bool parse_extents_of_rank(std::string_view text, size_t rank, const std::set<std::string>& known,
                            std::vector<Extent>* out);
 

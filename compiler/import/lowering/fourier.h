@@ -17,8 +17,8 @@ class FourierConstants {
   /// What products with a row of `length` numbers transform it into. The row holds real parts and, when `pairs`,
   /// imaginary ones behind them; so does the result, of `bins` numbers: [length or 2 · length, 2 · bins].
   ValueId matrix(Lowering& n, DType type, int64_t length, int64_t bins, bool inverse, bool pairs);
-  /// What a row of length / 2 + 1 numbers, real parts and then imaginary ones, is multiplied by to give the signal whose
-  /// transform begins with them: [2 · (length / 2 + 1), length].
+  /// What a row of length / 2 + 1 numbers, real parts and then imaginary ones, is multiplied by to give the signal
+  /// whose transform begins with them: [2 · (length / 2 + 1), length].
   ValueId half_matrix(Lowering& n, DType type, int64_t length);
   /// exp(±2πi · row · column / (rows · columns)), [rows, columns].
   Complex factors(Lowering& n, DType type, int64_t rows, int64_t columns, bool inverse);
@@ -34,7 +34,8 @@ class FourierConstants {
 
 /// The first `bins` numbers of the transform of `x` over dimension `axis`, times `scale`. The sum of x[t] times
 /// exp(∓2πi · t · bin / length): minus, or plus for the inverse.
-/// NotSupported when the length is not a number that is known; OutOfResources for long lengths with a large prime factor.
+/// NotSupported when the length is not a number that is known; OutOfResources for long lengths with a large prime
+/// factor.
 Complex fourier(Lowering& n, FourierConstants& constants, Complex x, int axis, int64_t bins, bool inverse,
                 double scale);
 

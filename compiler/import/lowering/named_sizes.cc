@@ -81,8 +81,8 @@ void reduce(Linear& sum) {
   sum.number = static_cast<int64_t>(floor_of(sum.number, common));
 }
 
-// The place of a bound that cannot hold beside the others. One symbol after another is taken out (Fourier, Motzkin): each
-// sum that has it with a plus is added to each that has it with a minus. Nothing where that needs many sums.
+// The place of a bound that cannot hold beside the others. One symbol after another is taken out (Fourier, Motzkin):
+// each sum that has it with a plus is added to each that has it with a minus. Nothing where that needs many sums.
 std::optional<std::string> contradiction(std::vector<Bound> bounds) {
   constexpr size_t kMostSums = 500;
   const auto factor_of = [](const Bound& bound, SymbolId symbol) {
@@ -239,8 +239,8 @@ Linear NamedSizes::substituted(Linear sum) const {
   return sum;
 }
 
-// An equation of sums is solved for a size that is one side of it, or else for the last that was declared, among those that
-// it has once.
+// An equation of sums is solved for a size that is one side of it, or else for the last that was declared, among those
+// that it has once.
 Status NamedSizes::eliminate(Wish& wish) {
   if (wish.relation.kind != Kind::kEqual) return Done{};
   const std::optional<Linear> difference = plain_.linear(plain_.sub(wish.relation.a, wish.relation.b));

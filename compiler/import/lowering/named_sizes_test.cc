@@ -32,7 +32,8 @@ int64_t number(const ir::Symbols& symbols, Dim dim, const Numbers& of) {
   }
 }
 
-// Whether a run with these numbers is taken: free symbols in their ranges and steps, relations, and sizes that others tell.
+// Whether a run with these numbers is taken: free symbols in their ranges and steps, relations, and sizes that others
+// tell.
 bool is_taken(const ir::Symbols& symbols, const NamedSizes& sizes, const Numbers& of) {
   for (const ir::SymbolId id : symbols.ids()) {
     const ir::Symbol& s = symbols[id];

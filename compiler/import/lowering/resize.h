@@ -18,8 +18,8 @@ struct ResizeRule {
   double cubic_a = -0.75;
   bool exclude_outside = false;
   bool antialias = false;
-  /// Places of nearest elements as ONNX Runtime finds them: in floats, and what is nearer than a millionth to the middle of
-  /// two elements is in the middle.
+  /// Places of nearest elements as ONNX Runtime finds them: in floats, and what is nearer than a millionth to the
+  /// middle of two elements is in the middle.
   bool nearest_in_floats = false;
 
   bool in_floats() const {

@@ -81,8 +81,8 @@ void import_skip_rms_normalization(NodeContext& n) {
   n.output(0, n.op(OpId::mul_out, {n.op(OpId::mul_out, {x, inverse}), n.input(2)}));
 }
 
-// The weight is [columns, blocks, bytes of a block], u8, elements of 2 or 4 bits with the low one first, or of 8; the row
-// of a block is (q - zero point) · scale, the zero points packed as the elements are.
+// The weight is [columns, blocks, bytes of a block], u8, elements of 2 or 4 bits with the low one first, or of 8; the
+// row of a block is (q - zero point) · scale, the zero points packed as the elements are.
 ValueId unpacked(NodeContext& n, ValueId packed, int64_t bits) {
   if (bits == 8) return packed;
   ValueList parts;
@@ -225,8 +225,9 @@ void import_matmul_nbits(NodeContext& n) {
   n.output(0, y);
 }
 
-// Codes of 4 bits, the high one first, of the weight [N, K] row by row, each for a number of a table; a block of them has
-// the magnitude of its largest as scale. NF4 are the quantiles of a normal distribution (Dettmers et al., QLoRA, 2023).
+// Codes of 4 bits, the high one first, of the weight [N, K] row by row, each for a number of a table; a block of them
+// has the magnitude of its largest as scale. NF4 are the quantiles of a normal distribution (Dettmers et al., QLoRA,
+// 2023).
 void import_matmul_bnb4(NodeContext& n) {
   const int64_t kind = n.integer("quant_type", 1);
   if (kind != 0 && kind != 1) {

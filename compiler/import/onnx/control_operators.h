@@ -1,7 +1,8 @@
-// What If, Loop and Scan share: operands that are known while the model is imported, inner graphs, and types that must agree.
+// What If, Loop and Scan share: operands that are known while the model is imported, inner graphs, and types that must
+// agree.
 //
-// What is decided while importing becomes plain nodes, where a graph is imported at the end of its node's own graph; the
-// rest becomes berth::if, berth::while and berth::scan, whose regions they are imported into.
+// What is decided while importing becomes plain nodes, where a graph is imported at the end of its node's own graph;
+// the rest becomes berth::if, berth::while and berth::scan, whose regions they are imported into.
 #pragma once
 
 #include "compiler/import/onnx/import_graph.h"
@@ -26,8 +27,8 @@ Known scalar_whole(int64_t value);
 /// The only element, where it is known to be a whole number, or a size.
 std::optional<Dim> only_number(const std::optional<Known>& known);
 
-/// Imports `graph`, an attribute of the node, with `inputs` for its inputs: at the end of `into`, or if that is null, of the
-/// node's own graph. Its outputs; empty after a failure, which is set in `n`.
+/// Imports `graph`, an attribute of the node, with `inputs` for its inputs: at the end of `into`, or if that is null,
+/// of the node's own graph. Its outputs; empty after a failure, which is set in `n`.
 Operands import_inner_graph(NodeContext& n, const Graph& graph, const Operands& inputs, ir::Graph* into);
 
 /// Those of `operands` from `first` up to before `last`, or to their end. REQUIRES: they are tensors.

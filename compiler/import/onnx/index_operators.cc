@@ -185,8 +185,8 @@ bool is_one_axis_of_data(NodeContext& n) {
   return !n.has_input(4) || (n.known(4) && n.known_integers(4, "steps")[0] == 1);
 }
 
-// Where the elements of a dimension of `size` are that lie between inputs 1 and 2, which only the data tell. Slices between
-// the same bounds have the same places, so that what they give is known to be of one size.
+// Where the elements of a dimension of `size` are that lie between inputs 1 and 2, which only the data tell. Slices
+// between the same bounds have the same places, so that what they give is known to be of one size.
 ValueId places_between(NodeContext& n, Dim size) {
   const ValueId start = n.input(1);
   const ValueId end = n.input(2);

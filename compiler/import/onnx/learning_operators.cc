@@ -95,8 +95,8 @@ void import_imputer(NodeContext& n) {
   n.output(0, n.op(OpId::where_self_out, {hit, n.cast(of_features(n, "imputed_value_floats", x), n.dtype(x)), x}));
 }
 
-// Rows divided by their largest element or by their norm; rows of norm 0 stay. As in ONNX Runtime, the largest is that of
-// the numbers with their signs, not of their magnitudes: [-1, -2] becomes [1, 2].
+// Rows divided by their largest element or by their norm; rows of norm 0 stay. As in ONNX Runtime, the largest is that
+// of the numbers with their signs, not of their magnitudes: [-1, -2] becomes [1, 2].
 void import_normalizer(NodeContext& n) {
   const ValueId x = n.cast(n.input(0), DType::kF32);
   const int rank = n.rank(x);

@@ -1,4 +1,5 @@
-// Linear models and norms of ai.onnx.ml: the figures are ONNX Runtime's, and what it gives another answer for is refused.
+// Linear models and norms of ai.onnx.ml: the figures are ONNX Runtime's, and what it gives another answer for is
+// refused.
 #include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {

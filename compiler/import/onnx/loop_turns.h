@@ -18,8 +18,8 @@ struct Turns {
 /// What the node says of itself. After a failure, which is set in `n`, some of it.
 Turns read_turns(NodeContext& n);
 
-/// How often the loop turns, where its condition follows from a count that goes around and is known, as keras's recurrent
-/// layers have it. Leaves nothing in the graph.
+/// How often the loop turns, where its condition follows from a count that goes around and is known, as keras's
+/// recurrent layers have it. Leaves nothing in the graph.
 std::optional<int64_t> followed_turns(NodeContext& n, const Turns& t);
 
 }  // namespace berth::onnx

@@ -16,8 +16,8 @@ int64_t opset_of(const std::vector<OpsetImport>& opsets);
 const Function* find_function(const Model& model, const Node& node);
 
 /// NotSupported, with all unsupported operators and the names of their nodes (the first few of each), including those
-/// in the bodies of functions. Those of `own`, which may be null, are supported, and come before functions of the model:
-/// a function is what an operator of that name means to who has no kernel for it.
+/// in the bodies of functions. Those of `own`, which may be null, are supported, and come before functions of the
+/// model: a function is what an operator of that name means to who has no kernel for it.
 Status check_operators(const Model& model, const ir::OperatorSet* own);
 
 }  // namespace berth::onnx

@@ -73,8 +73,8 @@ class NodeContext : public lowering::Lowering {
   std::vector<int64_t> known_integers(size_t i, const char* what);
   /// The only element of input `i`, as a number that is known; `what` as above.
   double known_number(size_t i, const char* what);
-  /// The only element of input `i` as an integer that is known, a symbol perhaps, also where a cast has made a real of it;
-  /// nothing when it is none.
+  /// The only element of input `i` as an integer that is known, a symbol perhaps, also where a cast has made a real of
+  /// it; nothing when it is none.
   std::optional<Dim> known_whole(size_t i);
   /// known_number() as an integer; a real one is rounded towards zero and must lie within ±2^62.
   int64_t known_integer(size_t i, const char* what);

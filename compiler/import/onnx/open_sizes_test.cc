@@ -1,5 +1,5 @@
-// Operators whose sizes are computed from sizes that are open: imported once for a range, they give at each size what the
-// model imported for that size alone gives.
+// Operators whose sizes are computed from sizes that are open: imported once for a range, they give at each size what
+// the model imported for that size alone gives.
 #include "compiler/import/onnx/run_testing.h"
 
 namespace berth::onnx {

@@ -8,8 +8,9 @@
 
 namespace berth::onnx {
 
-/// Moves nodes before the first one that reads their results, itself or in a graph of its own; nodes that stand in order
-/// keep it. What reads itself in a circle stays out of order. A name that a graph of a node binds is not read by the node.
+/// Moves nodes before the first one that reads their results, itself or in a graph of its own; nodes that stand in
+/// order keep it. What reads itself in a circle stays out of order. A name that a graph of a node binds is not read by
+/// the node.
 void order_nodes(std::vector<Node>& nodes);
 
 }  // namespace berth::onnx

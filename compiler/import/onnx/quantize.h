@@ -25,7 +25,8 @@ ValueId along_axis(NodeContext& n, ValueId parameter, ValueId x, int64_t axis);
 ValueId cast_narrow(NodeContext& n, ValueId x, DType to);
 
 /// saturate(round(x · factor) + zero point) as `to`, halves rounded to even; `x` is f32, `factor` and `zero_point` (of
-/// any type; none for 0) broadcast to it. To a narrow float: saturate(x · factor + zero point), rounded to its elements.
+/// any type; none for 0) broadcast to it. To a narrow float: saturate(x · factor + zero point), rounded to its
+/// elements.
 ValueId requantized(NodeContext& n, ValueId x, ValueId factor, ValueId zero_point, DType to);
 /// The same of x / scale, a quotient of the type that attribute 'precision' names, f32 without.
 ValueId quantized(NodeContext& n, ValueId x, ValueId scale, ValueId zero_point, DType to);

@@ -226,8 +226,8 @@ ValueId picture_operator(NodeContext& n, const Resize& resize, ValueId x, const 
 // Halves, quarters and so on, in which no size is rounded.
 bool is_binary(double scale) { return scale > 0 && scale < 1e6 && scale * 1024 == std::floor(scale * 1024); }
 
-// Whether PyTorch finds the nearest elements at all sizes from `least` to `most`: it multiplies by the inverse in floats,
-// but where the size stays or doubles, however it was rounded, it takes each element once or twice.
+// Whether PyTorch finds the nearest elements at all sizes from `least` to `most`: it multiplies by the inverse in
+// floats, but where the size stays or doubles, however it was rounded, it takes each element once or twice.
 bool finds_nearest(double scale, int64_t least, int64_t most) {
   const auto step = static_cast<float>(1.0 / scale);
   const auto nearest = [&](int64_t i) { return static_cast<int64_t>(std::floor(static_cast<double>(i) / scale)); };
@@ -317,8 +317,8 @@ void drop_kept_axes(NodeContext& n, Resize& resize) {
   take_fixed_sizes(resize);
 }
 
-// Whether `out` is, to one element, once, twice or three times `in` at all sizes: then PyTorch, which multiplies in floats,
-// and ONNX Runtime, which divides, find the same nearest elements (tried for every size up to this).
+// Whether `out` is, to one element, once, twice or three times `in` at all sizes: then PyTorch, which multiplies in
+// floats, and ONNX Runtime, which divides, find the same nearest elements (tried for every size up to this).
 bool is_nearly_a_multiple(ir::Symbols& sizes, Dim in, Dim out) {
   constexpr int64_t kMostTried = 2048;
   if (sizes.upper(in) > kMostTried) return false;
@@ -330,8 +330,8 @@ bool is_nearly_a_multiple(ir::Symbols& sizes, Dim in, Dim out) {
   return false;
 }
 
-// To sizes that are symbols, or from such: PyTorch's operators where they fit. Their sums of floats are those of the model
-// that was exported.
+// To sizes that are symbols, or from such: PyTorch's operators where they fit. Their sums of floats are those of the
+// model that was exported.
 void import_open_sizes(NodeContext& n, const Resize& resize, ValueId x) {
   const ResizeRule& rule = resize.rule;
   const int rank = n.rank(x);

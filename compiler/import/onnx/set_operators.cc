@@ -7,7 +7,8 @@
 namespace berth::onnx {
 namespace {
 
-// The slices along 'axis', or without it the elements, for which the condition holds; what it does not reach falls away.
+// The slices along 'axis', or without it the elements, for which the condition holds; what it does not reach falls
+// away.
 void import_compress(NodeContext& n) {
   ValueId x = n.input(0);
   const bool flat = !n.has_attribute("axis");

@@ -45,8 +45,8 @@ TEST(OnnxValues, BoundsOfASliceMayBeData) {
   EXPECT_EQ(slice(4, 2), Floats{});
 }
 
-// As those of the words and of the weights of an EmbeddingBag. The fear: each has a size of its own, and their product is
-// refused; or other bounds are taken for the same.
+// As those of the words and of the weights of an EmbeddingBag. The fear: each has a size of its own, and their product
+// is refused; or other bounds are taken for the same.
 TEST(OnnxValues, SlicesBetweenTheSameBoundsOfDataAreOfOneSize) {
   const auto product = [](const char* end) {
     TestModel m;

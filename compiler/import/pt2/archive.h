@@ -22,7 +22,8 @@ struct Record {
 class Archive {
  public:
   /// Reads the directory. `bytes` is the whole file, borrowed for as long as the archive lives. InvalidProgram when it
-  /// is not a ZIP, when a name leads out of the root folder or stands twice, when a record does not lie within the file.
+  /// is not a ZIP, when a name leads out of the root folder or stands twice, when a record does not lie within the
+  /// file.
   static Expected<Archive> open(Span<const uint8_t> bytes);
 
   /// The record `name`; NotFound, or NotSupported when it is compressed, with what to do.

@@ -1,5 +1,5 @@
-// ExecuTorch's operators on caches, as they stand in archives: written in place, or functionalised. Queries of 0 see each
-// row alike, so that the result is the mean of the rows seen; the figures are worked out by hand.
+// ExecuTorch's operators on caches, as they stand in archives: written in place, or functionalised. Queries of 0 see
+// each row alike, so that the result is the mean of the rows seen; the figures are worked out by hand.
 #include "compiler/import/pt2/run_testing.h"
 
 namespace berth::pt2 {

@@ -5,8 +5,8 @@
 
 namespace berth::pt2 {
 
-/// For each dimension of `mask` the indices [count] of what is true, in order; how many there are only the data tell. A mask
-/// of no dimensions counts as one element.
+/// For each dimension of `mask` the indices [count] of what is true, in order; how many there are only the data tell. A
+/// mask of no dimensions counts as one element.
 inline ValueList places(NodeContext& n, ValueId mask) {
   if (n.rank(mask) == 0) mask = n.view(mask, {Dim(1)});
   const ValueId rows = n.op(OpId::nonzero_out, {mask});

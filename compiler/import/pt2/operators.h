@@ -71,15 +71,16 @@ bool writes_in_place(const std::string& target);
 /// "torch.ops.llama.update_cache.default". Its importer gives their new values to NodeContext::write().
 Span<const char* const> written_arguments(const std::string& target);
 
-/// The operator that auto_functionalized or auto_functionalized_v2 calls, whose written arguments become results; null for
-/// other nodes.
+/// The operator that auto_functionalized or auto_functionalized_v2 calls, whose written arguments become results; null
+/// for other nodes.
 const std::string* functionalized_target(const Node& node);
 void import_functionalized(NodeContext& n);
 
 /// Arithmetic on numbers that depend on data or sizes, as operators on tensors; results that tensors cannot express are
 /// unknown.
 void import_number(NodeContext& n);
-/// Whether the ATen operator "view" of complex tensors is the same one of their real parts and of their imaginary parts.
+/// Whether the ATen operator "view" of complex tensors is the same one of their real parts and of their imaginary
+/// parts.
 bool works_by_parts(std::string_view name);
 /// Appends `n` as the operator `row`, argument by argument.
 void import_generic(NodeContext& n, const ir::Operator& row);

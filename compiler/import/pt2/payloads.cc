@@ -37,8 +37,8 @@ Expected<int64_t> elements_of(const std::vector<int64_t>& sizes, const std::stri
   return static_cast<int64_t>(count);
 }
 
-// Whether the last element of a tensor that begins at element `start` lies in a file of `stored` elements. REQUIRES: none
-// of the sizes is 0.
+// Whether the last element of a tensor that begins at element `start` lies in a file of `stored` elements. REQUIRES:
+// none of the sizes is 0.
 Status check_extent(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides, int64_t start,
                     size_t stored, const std::string& place) {
   __int128 last = start;

@@ -38,8 +38,8 @@ class SymbolTable {
   Status bind_inputs(const std::vector<SizedInput>& inputs, const std::map<std::string, Size>& numbers,
                      const ImportOptions& options);
 
-  /// The value of `size`. NotSupported for a symbol that is not an input's size, or for functions that sizes of tensors do
-  /// not have; InvalidProgram for text that is not an expression.
+  /// The value of `size`. NotSupported for a symbol that is not an input's size, or for functions that sizes of tensors
+  /// do not have; InvalidProgram for text that is not an expression.
   Expected<Dim> value(const Size& size);
 
   /// The IR's symbol for `size`, a number that only the data tell: when it is nothing but a symbol that has no value

@@ -1,5 +1,5 @@
-// torchao's affine quantisation: q = round(x / scale) + zero point, one scale and zero point for each block of elements.
-// A tensor of sizes s in blocks of sizes b has those of a tensor of sizes s / b.
+// torchao's affine quantisation: q = round(x / scale) + zero point, one scale and zero point for each block of
+// elements. A tensor of sizes s in blocks of sizes b has those of a tensor of sizes s / b.
 #include <cmath>
 
 #include "compiler/import/pt2/operators.h"
@@ -7,7 +7,8 @@
 namespace berth::pt2 {
 namespace {
 
-/// A tensor in blocks: its dimensions, those that are cut as two each; what stands beside it has 1 for each of `within`.
+/// A tensor in blocks: its dimensions, those that are cut as two each; what stands beside it has 1 for each of
+/// `within`.
 struct Blocks {
   std::vector<Dim> shape;
   std::vector<Dim> beside;

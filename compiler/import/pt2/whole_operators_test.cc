@@ -1,5 +1,5 @@
-// Operators that torch.export leaves whole. The figures are PyTorch's and torchvision's; tests/compat/pt2_whole_operators.py
-// compares many more.
+// Operators that torch.export leaves whole. The figures are PyTorch's and torchvision's;
+// tests/compat/pt2_whole_operators.py compares many more.
 #include <cmath>
 
 #include "compiler/import/pt2/run_testing.h"

@@ -1,5 +1,5 @@
-// ExecuTorch's operators on caches. Queries of 0 see each row alike, so that the result is the mean of the rows seen; the
-// figures are worked out by hand.
+// ExecuTorch's operators on caches. Queries of 0 see each row alike, so that the result is the mean of the rows seen;
+// the figures are worked out by hand.
 #include <cmath>
 
 #include "compiler/import/pte/import_testing.h"

@@ -6,8 +6,8 @@
 //     last:   JumpFalseCall flag, first
 //
 // On devices Berth's own point tensors at rows: a slice is berth::row.read(x, i, slice), perhaps with a copy behind it,
-// and what is written to `row` after berth::row.write(stacked, i, row) is stacked. Rows of other tensors are places where
-// what goes around lies by turns; there only what is written counts.
+// and what is written to `row` after berth::row.write(stacked, i, row) is stacked. Rows of other tensors are places
+// where what goes around lies by turns; there only what is written counts.
 #include <algorithm>
 
 #include "compiler/import/pte/method_importer.h"

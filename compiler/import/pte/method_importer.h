@@ -163,8 +163,8 @@ class MethodImporter {
   Status import_instruction(const fb::Instruction& instruction);
   Status import_kernel(const fb::KernelCall& call);
   Status import_operator(const ir::Operator& op, const flatbuffers::Vector<int32_t>& args);
-  /// A mask among indices of `of` stands for the places of what is true in it, a list for each of its dimensions, which must
-  /// have the sizes of those that it stands at.
+  /// A mask among indices of `of` stands for the places of what is true in it, a list for each of its dimensions, which
+  /// must have the sizes of those that it stands at.
   Status expand_masks(ValueId of, ir::ValueList* indices);
   bool is_copy_within(const std::string& name, const flatbuffers::Vector<int32_t>& args) const;
   Status import_copy(const flatbuffers::Vector<int32_t>& args);

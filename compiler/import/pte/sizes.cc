@@ -16,8 +16,8 @@ Expected<Dim> MethodImporter::input_symbol(const std::string& name, int64_t min,
   return module_.symbols.input(taken ? name + "_" + method_.name : name, min, max, step);
 }
 
-// Those of which symbol `last` is the newest, so that later ones are computed with them. What another method says too is
-// there already.
+// Those of which symbol `last` is the newest, so that later ones are computed with them. What another method says too
+// is there already.
 void MethodImporter::read_size_relations(int32_t last) {
   using Kind = ir::SizeRelation::Kind;
   const auto operand = [&](const fb::Operand* o) {

@@ -42,8 +42,8 @@ struct BankChoices {
   bool has_small_tables() const;
 };
 
-/// An item for each buffer that has bytes. Where a candidate may put it into bytes that are alive, those count alone: so
-/// whichever candidates are taken, no two items share bytes that count.
+/// An item for each buffer that has bytes. Where a candidate may put it into bytes that are alive, those count alone:
+/// so whichever candidates are taken, no two items share bytes that count.
 BankChoices choices_of_buffers(const BankProblem& problem);
 
 /// An item for each body, with all its pieces.

@@ -1,9 +1,9 @@
 // BankPrices: what a byte of a full bank is worth, for a lower bound on the cost of filling banks.
 //
 // Where not everything fits into the best bank, what lies there keeps the rest out. So each byte of a bank gets a price
-// in each section. An item then costs its traffic and the price of the bytes that it takes, wherever it likes best; what
-// all bytes of the banks are worth is given back. Whatever the prices, no choice costs less: where a choice fills a bank,
-// its items pay at most what is given back. (Lagrange multipliers of the capacities.)
+// in each section. An item then costs its traffic and the price of the bytes that it takes, wherever it likes best;
+// what all bytes of the banks are worth is given back. Whatever the prices, no choice costs less: where a choice fills
+// a bank, its items pay at most what is given back. (Lagrange multipliers of the capacities.)
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,8 @@
 
 namespace berth::packing {
 
-/// Puts each body into the first bank with a hole for it, at the lowest. Nothing when no bank has a hole for one of them.
+/// Puts each body into the first bank with a hole for it, at the lowest. Nothing when no bank has a hole for one of
+/// them.
 std::optional<Filling> fill_at_once(const BankBodies& bodies, const std::vector<Bank>& banks,
                                     const std::vector<int32_t>& order);
 

@@ -1,5 +1,5 @@
-// FreeList: where do so many bytes fit at this time of a sweep? The other indices know what is taken; this one knows what
-// is not.
+// FreeList: where do so many bytes fit at this time of a sweep? The other indices know what is taken; this one knows
+// what is not.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// OverlapIndex: which buffers of a body share bytes with a given one while both are alive? An interval index answers for
-// bytes or for steps alone, and in a body either may be the same for all.
+// OverlapIndex: which buffers of a body share bytes with a given one while both are alive? An interval index answers
+// for bytes or for steps alone, and in a body either may be the same for all.
 #pragma once
 
 #include <cstdint>

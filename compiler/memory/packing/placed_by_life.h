@@ -1,5 +1,5 @@
-// PlacedByLife: where do the pieces lie that are live together with a given one? Takes O(k + log n) for k answers, so that
-// a hundred thousand pieces of which few are live at once can be placed; the answers come in no order of offsets.
+// PlacedByLife: where do the pieces lie that are live together with a given one? Takes O(k + log n) for k answers, so
+// that a hundred thousand pieces of which few are live at once can be placed; the answers come in no order of offsets.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// PlacedByOffset: where do the pieces lie that are live together with a given one, from the lowest to the highest? Takes
-// O(n), but its answers need no sorting: faster than PlacedByLife where more than a tenth of all are live at once.
+// PlacedByOffset: where do the pieces lie that are live together with a given one, from the lowest to the highest?
+// Takes O(n), but its answers need no sorting: faster than PlacedByLife where more than a tenth of all are live at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 namespace berth::packing {
 
 /// The pieces placed so far, sorted by their first byte. A question goes through all of them; adding moves what lies
-/// above. Both are O(n), of little for each: where a tenth of all are live together that is less than sorting those, and
-/// of a thousand that are all live a tenth of it.
+/// above. Both are O(n), of little for each: where a tenth of all are live together that is less than sorting those,
+/// and of a thousand that are all live a tenth of it.
 class PlacedByOffset {
  public:
   static constexpr bool kVisitsByOffset = true;

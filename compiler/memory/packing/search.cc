@@ -253,8 +253,8 @@ class Searcher {
     return bounds_.tighten(&g);
   }
 
-  /// Body `i` of `f`, which is body `to` of `g`, lies above the placed body `k` if it meets it; else it is passed if its
-  /// turn was before.
+  /// Body `i` of `f`, which is body `to` of `g`, lies above the placed body `k` if it meets it; else it is passed if
+  /// its turn was before.
   void lift(const FrameT& f, size_t k, size_t i, size_t to, FrameT* g) const {
     const Height offset = f.low[k];
     const Height end = static_cast<Height>(offset + bodies_.size[f.ids[k]]);

@@ -4,10 +4,10 @@
 //     step 1 + k    instruction k
 //     step 1 + n    the caller reads the outputs
 //
-// A backward sweep over the instructions, repeated until jumps add nothing, gives the steps in which each value is still
-// to be read. State (read before it is written and no input, or with a name or an initial value) is marked. What a
-// MoveCall or et_view renames is wanted as long as any of its names. Arguments of delegates are wanted from their first
-// to their last mention.
+// A backward sweep over the instructions, repeated until jumps add nothing, gives the steps in which each value is
+// still to be read. State (read before it is written and no input, or with a name or an initial value) is marked. What
+// a MoveCall or et_view renames is wanted as long as any of its names. Arguments of delegates are wanted from their
+// first to their last mention.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,8 @@ constexpr int kWindowRounds = 64;
 
 using Neighbours = const std::vector<int32_t>& (TaskGraph::*)(int32_t task) const;
 
-// Of each task: how many others are reached over `next`, whatever the order. `order` has each task behind its next ones.
+// Of each task: how many others are reached over `next`, whatever the order. `order` has each task behind its next
+// ones.
 std::vector<int32_t> count_reached(const TaskGraph& graph, Neighbours next, const std::vector<int32_t>& order) {
   const size_t words = (order.size() + 63) / 64;
   std::vector<uint64_t> rows(order.size() * words);

@@ -3,10 +3,10 @@
 // (docs/devices.md):
 //
 //   a task begins      when the host comes to it, and its workers have done what they were handed before
-//   a copy between two devices   is the work of the one that gets it. The other goes on, and waits for the copy when the
-//                                first one gets or sends the next: a stream has one mark (runtime/pending_reads.h)
-//   the host goes on   at once; or when the task is done, if that is its own or one that it waits for, such as a copy from
-//                      its memory
+//   a copy between two devices   is the work of the one that gets it. The other goes on, and waits for the copy when
+//                                the first one gets or sends the next: a stream has one mark (runtime/pending_reads.h)
+//   the host goes on   at once; or when the task is done, if that is its own or one that it waits for, such as a copy
+//                      from its memory
 //   a copy to the host's memory   may be under way when the host goes on: before it comes to what reads that, it waits
 //                                 (runtime/arrivals.h)
 //

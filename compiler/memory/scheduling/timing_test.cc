@@ -27,7 +27,8 @@ TEST(Timing, TheHostWaitsForWhatItCopiesAndNotForWhatADeviceComputes) {
 }
 
 TEST(Timing, TheHostWaitsForACopyToItWhereItReadsThatAlone) {
-  // Work of 1, its copy to the host, work of the host, work of 2, its copy, a reader of the second copy, and of the first.
+  // Work of 1, its copy to the host, work of the host, work of 2, its copy, a reader of the second copy, and of the
+  // first.
   std::vector<TaskTime> times = {{100, 1}, {30, 1}, {10}, {20, 2}, {40, 2}, {5}, {1}};
   times[1].arrival = 0;
   times[4].arrival = 1;

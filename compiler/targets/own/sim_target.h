@@ -1,5 +1,5 @@
-// The target `sim`: delegates on the simulated device, for SimBackend (backends/sim/sim_backend.h), whose kernels are the
-// portable ones.
+// The target `sim`: delegates on the simulated device, for SimBackend (backends/sim/sim_backend.h), whose kernels are
+// the portable ones.
 #pragma once
 
 #include "base/device.h"

@@ -140,8 +140,8 @@ Status takes_indices(const VulkanTypes& types) {
 
 bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
 
-// What is not of floats alone the host computes as well: a loop would wait for the device in every turn to learn whether
-// there is another, and a tensor that no kernel sees would be an error of the run.
+// What is not of floats alone the host computes as well: a loop would wait for the device in every turn to learn
+// whether there is another, and a tensor that no kernel sees would be an error of the run.
 Status takes_sizes(const VulkanTypes& types) {
   if (types.are_all(vulkan_float)) return {};
   if (types.are_all(is_exact) && types.most_elements <= 1) {

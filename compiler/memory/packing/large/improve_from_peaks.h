@@ -1,8 +1,8 @@
 // Packs the sections of peak memory with all planners first, then sweeps outward from them.
 //
 // This folder serves problems of more than kManyBodies bodies alone, which no model of the suite has (the largest, an
-// LSTM as ExecuTorch exports it, has 1937 buffers); nothing outside of it but portfolio.cc knows of it. What it buys, by
-// `long_problem()` (bench/README.md): per cent over the lower bound, the worst of the same seeds,
+// LSTM as ExecuTorch exports it, has 1937 buffers); nothing outside of it but portfolio.cc knows of it. What it buys,
+// by `long_problem()` (bench/README.md): per cent over the lower bound, the worst of the same seeds,
 //
 //     buffers      without     with
 //        5000         0.87     0.00
