@@ -2,9 +2,9 @@
 # Tries Berth on a machine with an NVIDIA GPU: the conformance suite, the kernels' tests with cuBLASLt and cuDNN and
 # without them, and models on cuda:0 against the host. Prints a table, losers and failures first.
 #
-#   bench/device.sh bundle FOLDER [MODELS…]   where there is a CUDA toolkit: builds in build/gpu, and puts into FOLDER all
-#                                             that a check needs, this script too (about 45 MB). MODELS: .onnx files, or
-#                                             folders of them; the repository's own come along
+#   bench/device.sh bundle FOLDER [MODELS…]   where there is a CUDA toolkit: builds in build/gpu, and puts into FOLDER
+#                                             all that a check needs, this script too (about 45 MB). MODELS: .onnx
+#                                             files, or folders of them; the repository's own come along
 #   FOLDER/device.sh check [MODELS…]          where there is a GPU, and nothing else: only runs. numpy compares outputs
 #   bench/device.sh                           both, on one machine
 #

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The suite's models on an NVIDIA GPU, Berth beside PyTorch, in turns.
 
-    bench/device_race.py BERTH [NAME…]     # on a machine with a GPU and PyTorch; models are made under build/models at first
+    bench/device_race.py BERTH [NAME…]     # on a machine with a GPU and PyTorch
+
+Models are made under build/models at the first run.
 
 A run is input from the host, output to the host, waited for; f32, TF32 off, batch 1. PyTorch runs as one CUDA graph and
 by torch.compile (reduce-overhead), both with cuDNN's autotuning. Each turn times all of them, Berth in a process of its

@@ -3,8 +3,8 @@ transformers, and as .gguf for llama.cpp.
 
     llama_models.py SHAPE WEIGHTS FOLDER [--layers N]      writes decode.pt2, prefill.pt2 and model.gguf there
 
-WEIGHTS is "bf16"; "8" (Q8_0) or "4" (Q4_0): blocks of 32 weights of a row with a scale, in both forms alike. A model may be
-"f32" as well, which ./dev compat language compares with transformers.
+WEIGHTS is "bf16"; "8" (Q8_0) or "4" (Q4_0): blocks of 32 weights of a row with a scale, in both forms alike. A model
+may be "f32" as well, which ./dev compat language compares with transformers.
 """
 import argparse
 import itertools
@@ -98,7 +98,8 @@ def filled(model):
 
 
 class Exportable(nn.Module):
-    """TorchExportableModuleForDecoderOnlyLM's, with the logits of the last token alone: llama.cpp computes no others."""
+    """TorchExportableModuleForDecoderOnlyLM's, with the logits of the last token alone: llama.cpp computes no
+    others."""
 
     def __init__(self, model, batch=1, capacity=CAPACITY):
         super().__init__()

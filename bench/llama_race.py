@@ -12,13 +12,13 @@ instructions:
 
     CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python==0.3.36 gguf transformers
 
---folder keeps models and programs, of which the first run makes up to 10 GB each (Llama-1B in bf16; the .pt2 files, half of
-that, may be deleted).
+--folder keeps models and programs, of which the first run makes up to 10 GB each (Llama-1B in bf16; the .pt2 files,
+half of that, may be deleted).
 
-Weights are random. Each side is a process of its own (decode_table --serve, llama_worker.py) that sleeps while the other
-has its turn. A turn is some tokens behind a prompt of 512, then the prompt of 512 at once, then loops that read a buffer of
-as many bytes as the weights of a token, in Berth's process. Times are of the wall; with --processor-time those of the
-processor, for machines with other work on them: use one thread then.
+Weights are random. Each side is a process of its own (decode_table --serve, llama_worker.py) that sleeps while the
+other has its turn. A turn is some tokens behind a prompt of 512, then the prompt of 512 at once, then loops that read a
+buffer of as many bytes as the weights of a token, in Berth's process. Times are of the wall; with --processor-time
+those of the processor, for machines with other work on them: use one thread then.
 """
 import argparse
 import json

@@ -3,9 +3,9 @@
 
     bench/memory_picture.py BERTH THEIRS.pte OURS.pte -o docs/memory.svg
 
-Each value is a box: as wide as it is live, as high as it is large, at its offset. README's are of torchvision's resnet50
-with its own weights left random: THEIRS.pte is `to_edge(torch.export.export(model, image)).to_executorch()` of ExecuTorch
-1.5.1, OURS.pte what Berth compiles of the same export. Other weights make the same picture.
+Each value is a box: as wide as it is live, as high as it is large, at its offset. README's are of torchvision's
+resnet50 with its own weights left random: THEIRS.pte is `to_edge(torch.export.export(model, image)).to_executorch()` of
+ExecuTorch 1.5.1, OURS.pte what Berth compiles of the same export. Other weights make the same picture.
 """
 import argparse
 import json

@@ -3,12 +3,12 @@
 
     bench/open_arenas.py BUILD [NAME…] [--target cpu] [--count 10000] [--runs N]
 
-BUILD is the build folder (build/release), with bench/open_plans in it. bench/open_models.py has the models, their ranges and
-their sizes. The columns: the arenas at a tenth of each range beside those at its end (memory of images is the square of
-their sides); the largest that they are at one of the sizes beside those of the program for that size alone; microseconds
-of processor time that evaluating the plan takes (median and slowest hundredth of COUNT random sizes); and how much resident
-memory grows over RUNS runs of random sizes, after the first tenth of them. Exit 1 above 1.1 times the arenas alone, above 50
-microseconds, or when memory grows by a MiB or more.
+BUILD is the build folder (build/release), with bench/open_plans in it. bench/open_models.py has the models, their
+ranges and their sizes. The columns: the arenas at a tenth of each range beside those at its end (memory of images is
+the square of their sides); the largest that they are at one of the sizes beside those of the program for that size
+alone; microseconds of processor time that evaluating the plan takes (median and slowest hundredth of COUNT random
+sizes); and how much resident memory grows over RUNS runs of random sizes, after the first tenth of them. Exit 1 above
+1.1 times the arenas alone, above 50 microseconds, or when memory grows by a MiB or more.
 """
 import argparse
 import json

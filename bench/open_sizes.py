@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Programs for ranges of sizes beside programs for each size alone, and beside peers that take any size.
 
-    ./dev race --open [NAME…]          # or: bench/open_sizes.py BERTH [NAME…] [--threads 2] [--turns 4] [--seconds 0.25]
+    ./dev race --open [NAME…]
+    bench/open_sizes.py BERTH [NAME…] [--threads 2] [--turns 4] [--seconds 0.25]
 
 bench/open_models.py has the models, their ranges and the sizes. At each size Berth's two programs, ONNX Runtime and
 OpenVINO in f32 (both load the model with its open sizes) run in turns, each in a process of its own; times are the

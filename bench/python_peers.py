@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""usage: python_peers.py NAME…: what a Python package costs besides a model's own work: berth, onnxruntime, openvino, executorch.
+"""usage: python_peers.py NAME…: what a Python package costs besides a model's own work: berth, onnxruntime, openvino,
+executorch.
 
-Run it with a Python that has the packages. Prints for each: bytes installed, its own and with all that it needs; how many
-packages it needs besides NumPy; the processor time to import it beside NumPy's; the time of a call with a relu of one
-element. Both are the smallest of several, which other work on the machine changes little: an import in a process of its
-own, 11 times; a call, 1000 times 10 after each other.
+Run it with a Python that has the packages. Prints for each: bytes installed, its own and with all that it needs; how
+many packages it needs besides NumPy; the processor time to import it beside NumPy's; the time of a call with a relu of
+one element. Both are the smallest of several, which other work on the machine changes little: an import in a process of
+its own, 11 times; a call, 1000 times 10 after each other.
 """
 
 import importlib.metadata

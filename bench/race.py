@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Berth's cpu target beside ONNX Runtime, OpenVINO and ExecuTorch with XNNPACK: same models, inputs and threads.
 
-    ./dev race [NAME…]                          # or: bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
+    ./dev race [NAME…]
+    bench/race.py BERTH [NAME…] [--threads 2] [--turns 5] [--seconds 0.5]
     ./dev race --form s8s8 [NAME…]              # quantised, or in bf16: bench/forms.py has the forms
     ./dev race --threads 1 --processor-time     # beside other work: what others do on the cores is not counted
 

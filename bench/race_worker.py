@@ -4,9 +4,9 @@
 
 PEER is onnxruntime, openvino (in f32), openvino-installed (as it chooses) or executorch (its XNNPACK delegate).
 
-The first line that it prints tells load, first run and memory; each line that it reads, {"seconds": S}, is answered with
-the times of as many runs as fit; an empty line ends it. MODEL_DIR holds model.onnx or xnnpack.pte and in0.npy…. CLOCK
-is `wall`, or `processor`: the processor time of all threads of the process.
+The first line that it prints tells load, first run and memory; each line that it reads, {"seconds": S}, is answered
+with the times of as many runs as fit; an empty line ends it. MODEL_DIR holds model.onnx or xnnpack.pte and in0.npy….
+CLOCK is `wall`, or `processor`: the processor time of all threads of the process.
 """
 import json
 import pathlib

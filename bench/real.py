@@ -3,9 +3,10 @@
 
     ./dev race --real [NAME…]                # or: bench/real.py BERTH [NAME…] [--form bf16] [--turns 5] [--seconds 0.5]
 
-Every size is fixed to that of the inputs, in the file where ONNX Runtime takes it so. Forms are those that the files have, or with --form bf16 those
-of f32 in bf16. Packages are fetched at the first run; models lie under build/models/real. Exit 1 only when outputs
-differ from ONNX Runtime's by more than those themselves move (real_models.py says how far).
+Every size is fixed to that of the inputs, in the file where ONNX Runtime takes it so. Forms are those that the files
+have, or with --form bf16 those of f32 in bf16. Packages are fetched at the first run; models lie under
+build/models/real. Exit 1 only when outputs differ from ONNX Runtime's by more than those themselves move
+(real_models.py says how far).
 """
 import argparse
 import pathlib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How much memory processes and sessions share that run one program: `shared_weights.py BERTH LIBBERTH PROGRAM.pte`.
 
-  * Eight processes map the file and run (`berth bench`); the sum of their proportional set sizes (PSS: a page that eight
-    have in common counts an eighth for each) is at most the file's constants and, for each, its arenas and 3 MB.
+  * Eight processes map the file and run (`berth bench`); the sum of their proportional set sizes (PSS: a page that
+    eight have in common counts an eighth for each) is at most the file's constants and, for each, its arenas and 3 MB.
   * Sessions in one process, each a method of its own that has the same threads: what each further one makes resident is
     at most its arenas and 64 KB.
 

@@ -3,14 +3,14 @@
 
     bench/vulkan_race.py BERTH [NAME…]     # with a Python that has ncnn, pnnx and NumPy
 
-The driver is the machine's first, Mesa's lavapipe where there is no card; its cache of shaders is off. Models are f32 for
-both, converted for ncnn by pnnx with fp16=0, and inputs are theirs under build/models. Each turn times both, each in a
-process of its own: load and first run, then the fastest of a few more. A ratio is Berth's fastest over ncnn's, and the
-same for load and first run together. Outputs of both are compared with the model's before. What ncnn cannot convert, or
-computes wrongly, is left out by name. The table names the losers first.
+The driver is the machine's first, Mesa's lavapipe where there is no card; its cache of shaders is off. Models are f32
+for both, converted for ncnn by pnnx with fp16=0, and inputs are theirs under build/models. Each turn times both, each
+in a process of its own: load and first run, then the fastest of a few more. A ratio is Berth's fastest over ncnn's, and
+the same for load and first run together. Outputs of both are compared with the model's before. What ncnn cannot
+convert, or computes wrongly, is left out by name. The table names the losers first.
 
-With --processor-time, times are of all threads of each process, which is what to compare beside other work. ncnn's files
-are kept in --work, if that is given, and not made again.
+With --processor-time, times are of all threads of each process, which is what to compare beside other work. ncnn's
+files are kept in --work, if that is given, and not made again.
 """
 import argparse
 import json

@@ -10,7 +10,8 @@ def conv_norm(i, o, k=3, stride=1, act=nn.ReLU, **options):
 
 
 class Restyle(nn.Module):
-    """Instance norms and mirrored borders around strided, residual and upsampled convolutions: [1,3,128,128] -> the same."""
+    """Instance norms and mirrored borders around strided, residual and upsampled convolutions: [1,3,128,128] -> the
+    same."""
 
     class Block(nn.Module):
         def __init__(self, i, o, k, stride=1, act=True):
@@ -39,7 +40,8 @@ class Restyle(nn.Module):
 
 
 class Restore(nn.Module):
-    """Norms of channels in place, gates that multiply halves, channel attention, pixel shuffles: [1,3,128,128] -> the same."""
+    """Norms of channels in place, gates that multiply halves, channel attention, pixel shuffles: [1,3,128,128] -> the
+    same."""
 
     class Block(nn.Module):
         def __init__(self, w):
@@ -98,7 +100,8 @@ class Wave(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Dilated convolutions beside each other and of the whole image, decoded bilinearly: [1,3,224,224] -> [1,21,224,224]."""
+    """Dilated convolutions beside each other and of the whole image, decoded bilinearly: [1,3,224,224] ->
+    [1,21,224,224]."""
 
     def __init__(self, w=32):
         super().__init__()
@@ -229,7 +232,8 @@ class Forecast(nn.Module):
 
 
 class Flow(nn.Module):
-    """All pairs of pixels of two images, looked up bilinearly where a flow points: two of [1,3,128,128] -> [1,2,16,16]."""
+    """All pairs of pixels of two images, looked up bilinearly where a flow points: two of [1,3,128,128] ->
+    [1,2,16,16]."""
 
     def __init__(self, w=32, turns=3):
         super().__init__()
@@ -255,7 +259,8 @@ class Flow(nn.Module):
 
 
 class Fused(nn.Module):
-    """Scales joined both ways with learnt weights and separable convolutions: [1,3,256,256] -> five maps of 36 channels."""
+    """Scales joined both ways with learnt weights and separable convolutions: [1,3,256,256] -> five maps of 36
+    channels."""
 
     class Join(nn.Module):
         def __init__(self, w, count):

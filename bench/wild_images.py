@@ -32,7 +32,8 @@ class Bottlenecks(nn.Module):
 
 
 class Detector(nn.Module):
-    """One-stage, without anchors: SiLU, three scales, nearest upsampling: [1,3,320,320] -> boxes and scores [1,84,2100]."""
+    """One-stage, without anchors: SiLU, three scales, nearest upsampling: [1,3,320,320] -> boxes and scores
+    [1,84,2100]."""
 
     def __init__(self, w=16, classes=80):
         super().__init__()

@@ -4,7 +4,8 @@
     bench/wild_models.py OUT [NAME…] [--script]     --script: the exporter that traces (opset 17), as many still use
 
 bench/wild.py races them. The first seven and lraspp_mobilenet_v3 are torchvision's, those behind "timm" are
-timm's (`pip install timm`); the others are small ones of their kinds: wild_images.py, wild_signals.py, wild_families.py.
+timm's (`pip install timm`); the others are small ones of their kinds: wild_images.py, wild_signals.py,
+wild_families.py.
 """
 import argparse
 import pathlib

@@ -1,4 +1,5 @@
-# The Python package (python/), where there are nanobind and the headers of a Python. BERTH_PYTHON is ON or OFF after this.
+# The Python package (python/), where there are nanobind and the headers of a Python. BERTH_PYTHON is ON or OFF after
+# this.
 
 # ./dev puts an environment there, with NumPy for the tests.
 set(BERTH_PYTHON_ROOT "${PROJECT_SOURCE_DIR}/build/python" CACHE PATH "An environment of Python with nanobind in it")

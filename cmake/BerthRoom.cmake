@@ -5,27 +5,28 @@
 #
 # makes the library berth_NAME from the folder's *.cc and, for each X_test.cc there, the test NAME.X. A room sees only
 # the rooms that it names: a missing arrow of docs/house.md is a missing link line here. Files that match EXCLUDE are
-# left out. FOLDERS are folders inside the room's that belong to it. TESTS_SEE: what the room's tests use beside what the
-# room sees. TESTS_ALONE: ALONE of berth_tests(), below.
+# left out. FOLDERS are folders inside the room's that belong to it. TESTS_SEE: what the room's tests use beside what
+# the room sees. TESTS_ALONE: ALONE of berth_tests(), below.
 #
-# UNITY: with BERTH_UNITY the sources are compiled sixteen at a time, as one. What includes much and is small compiles in
-# half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device, which
-# is linked object by object, nor for kernels, whose last bits are those of what the compiler sees at once.
+# UNITY: with BERTH_UNITY the sources are compiled sixteen at a time, as one. What includes much and is small compiles
+# in half the time so. Such a room has each name once, in its anonymous namespaces too. Not for what runs on a device,
+# which is linked object by object, nor for kernels, whose last bits are those of what the compiler sees at once.
 #
-# PRECOMPILED: with BERTH_UNITY the headers that the rooms of a group share are compiled once, for the group's first room:
-# more than half of what small sources cost, and a tenth of what joined ones do. BERTH_HEADERS_group lists them; rooms of
-# a group have the same options, as far as a compiler asks.
+# PRECOMPILED: with BERTH_UNITY the headers that the rooms of a group share are compiled once, for the group's first
+# room: more than half of what small sources cost, and a tenth of what joined ones do. BERTH_HEADERS_group lists them;
+# rooms of a group have the same options, as far as a compiler asks.
 #
-# COLD: a release build makes the room with -O1, in two thirds of the time. For what takes no time worth speaking of when
-# a model is compiled or run; bench/two_builds.py tells. SMALL: with -Os, for much code of which each model needs little.
+# COLD: a release build makes the room with -O1, in two thirds of the time. For what takes no time worth speaking of
+# when a model is compiled or run; bench/two_builds.py tells. SMALL: with -Os, for much code of which each model needs
+# little.
 
 find_package(Threads REQUIRED)
 
 add_library(berth_options INTERFACE)
 target_compile_features(berth_options INTERFACE cxx_std_17)
 target_include_directories(berth_options INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
-# An index or a size that is known not to be negative needs no cast (docs/decisions/0007); clang's -Wconversion would ask
-# for one, g++'s does not.
+# An index or a size that is known not to be negative needs no cast (docs/decisions/0007); clang's -Wconversion would
+# ask for one, g++'s does not.
 target_compile_options(berth_options INTERFACE -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror
   -fvisibility=hidden -fvisibility-inlines-hidden)
 if(NOT BERTH_COMPILER)
@@ -96,7 +97,8 @@ function(berth_test_options target)
   target_precompile_headers(${target} REUSE_FROM ${precompiled})
 endfunction()
 
-# berth_test(NAME source… [DEPENDS target…] [LABELS label…] [PRECOMPILED group room]): a test that is a program, test_NAME.
+# berth_test(NAME source… [DEPENDS target…] [LABELS label…] [PRECOMPILED group room]): a test that is a program,
+# test_NAME.
 function(berth_test name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT BERTH_TESTS)
@@ -110,10 +112,11 @@ endfunction()
 
 # berth_tests(ROOM source… [ALONE stem…] [DEPENDS target…] [LABELS label…] [PRECOMPILED group room])
 #
-# A test ROOM.x for each x_test.cc. With BERTH_UNITY all of a room in BERTH_JOINED_TESTS are one program, tests_ROOM, compiled
-# a few at a time; a test is a run of it with one file's tests (tests/test_main.cc), a process of its own. Such files have
-# each name once in their room, in anonymous namespaces too. Otherwise each is a program, test_ROOM_x: also with sanitizers,
-# as ./dev sanitize quick builds a few tests alone. ALONE: these always are, as what replaces malloc() has to be.
+# A test ROOM.x for each x_test.cc. With BERTH_UNITY all of a room in BERTH_JOINED_TESTS are one program, tests_ROOM,
+# compiled a few at a time; a test is a run of it with one file's tests (tests/test_main.cc), a process of its own. Such
+# files have each name once in their room, in anonymous namespaces too. Otherwise each is a program, test_ROOM_x: also
+# with sanitizers, as ./dev sanitize quick builds a few tests alone. ALONE: these always are, as what replaces malloc()
+# has to be.
 function(berth_tests room)
   cmake_parse_arguments(ARG "" "" "ALONE;DEPENDS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT BERTH_TESTS)

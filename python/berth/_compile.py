@@ -98,17 +98,17 @@ def compile(
     model              a path (.onnx, .pt2, .pte, .ir), the bytes of such a file, an onnx.ModelProto or a
                        torch.export.ExportedProgram; or {"prefill": model, "decode": model}: several as the methods of
                        one program
-    target             "portable" (the default), "cpu", "cuda:0", "vulkan:0", "sim:0", or several in order of preference;
-                       "auto": the devices of this machine and cpu, by_cost
+    target             "portable" (the default), "cpu", "cuda:0", "vulkan:0", "sim:0", or several in order of
+                       preference; "auto": the devices of this machine and cpu, by_cost
     input_shapes       {"x": "1x3x224x224"}, {"x": (1, 3, 224, 224)}; a dimension may be a range, "1..8" or (1, 8).
                        Needed for inputs of unknown size. Of several models {"prefill:x": …}
-    where              ["T=1..512", "H%32==0", "T+P<=512"]: what holds for sizes that have names, the model's or those of
-                       input_shapes, {"x": "1x3xHxW"}. Of several models "prefill:T=1..512"
+    where              ["T=1..512", "H%32==0", "T+P<=512"]: what holds for sizes that have names, the model's or those
+                       of input_shapes, {"x": "1x3xHxW"}. Of several models "prefill:T=1..512"
     output             a path: the program is written there as it is made and then mapped, so that weights take no
                        memory; otherwise the program is in memory
     data               data files (.ptd) of a .pte that has its constants in them
-    plugins            berth.Plugins, and paths of shared libraries with targets, backends and operators of your own, which
-                       run with all your rights
+    plugins            berth.Plugins, and paths of shared libraries with targets, backends and operators of your own,
+                       which run with all your rights
     methods            {"decode": {"target": "cpu", …}}: what methods have otherwise than the rest
     share_state        of several models, states of one name are one state
     cpu                the instruction set that the cpu target packs weights for: "native", "generic", "avx2", "avx512"
@@ -118,19 +118,19 @@ def compile(
     specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
     split              True: one contiguous part of about equal work for each target
     by_cost            True: each part runs on that of the targets where it is estimated to take less time
-    costs              the file that `berth tune` wrote, which implies by_cost where there is no overlap; "none": estimates
-                       alone; default: tune's own default, if that file is there
+    costs              the file that `berth tune` wrote, which implies by_cost where there is no overlap; "none":
+                       estimates alone; default: tune's own default, if that file is there
     device_io          {"x": "cuda:0"}: this input or output is in the caller's memory on that device; with "cpu" in the
                        caller's memory on the host, so that nothing is copied
     banks              ["sram=256K", "dram,slow"]: named pieces of a device's memory, in order of preference
     pins               {"glob": "sram"}: values of these names lie in that bank
-    states             {"h": "hn"}: what output hn is at the end of a call, input h is at the start of the next: a state of
-                       the program, zero at first, instead of an input and an output
+    states             {"h": "hn"}: what output hn is at the end of a call, input h is at the start of the next: a state
+                       of the program, zero at first, instead of an input and an output
     planner            "naive", "greedy" or "best" (the default)
     alignment          bytes that values on the host start at multiples of, a power of two from 16
-    overlap            "25%", "64K", "0": an order in which devices work at the same time, by the costs as for by_cost, for
-                       at most so much more memory than the least of the delegates as they are cut; "0" spends none, and
-                       above it delegates are cut where devices meet
+    overlap            "25%", "64K", "0": an order in which devices work at the same time, by the costs as for by_cost,
+                       for at most so much more memory than the least of the delegates as they are cut; "0" spends none,
+                       and above it delegates are cut where devices meet
     in_place, alias, reorder, fusion
                        False: no result in the place of an input; no views, slices and parts that share bytes; the
                        model's own order; no fused operators
@@ -143,10 +143,10 @@ def compile(
     why                ["reuse"]: decisions and their reasons, in program.report["why"]; "all" for every pass
     stack_traces       True: each instruction names the node of the model that it comes from
     verify_ir          True: the IR is verified after every pass
-    progress           a function (step, done) that is called when a step begins, and some 20 times a second while memory
-                       is planned; done goes from 0 to 1. If it gives False, the compilation ends with berth.FailedError;
-                       an exception ends it as well, and so does Ctrl-C. Without it there is a bar on a terminal where
-                       compiling takes more than a second; False: none
+    progress           a function (step, done) that is called when a step begins, and some 20 times a second while
+                       memory is planned; done goes from 0 to 1. If it gives False, the compilation ends with
+                       berth.FailedError; an exception ends it as well, and so does Ctrl-C. Without it there is a bar on
+                       a terminal where compiling takes more than a second; False: none
 
     Returns a berth.Program, whose `report` says what was made. Raises berth.Error: NotSupportedError for what Berth
     cannot compile, InvalidArgumentError for what is wrong, both with the place in the model.
@@ -214,7 +214,8 @@ def compile(
 def verify(file: Model | Program, *, data: Path | Sequence[Path] = (), plugins: Plugins = ()) -> dict[str, Any]:
     """Checks every index, offset, size and overlap of a program or a data file: a path, or bytes.
 
-    Returns what was checked, with the keys of `berth verify --json`; raises berth.Error with the place of what is wrong.
+    Returns what was checked, with the keys of `berth verify --json`; raises berth.Error with the place of what is
+    wrong.
     """
     with ModelFile(_file_of(file)) as path:
         return _subcommand("verify", path, plugins, [("--data", data)])[0]
@@ -281,8 +282,8 @@ def quantize(
 ) -> Program:
     """A program that computes on integers of 8 bits, of a model of f32 and samples of its inputs.
 
-    samples          a folder, as `berth quantize --calibrate` takes it; or any number of samples: an array each, of a model
-                     with one input, a list of arrays in the order of the inputs, or a dict of them by name
+    samples          a folder, as `berth quantize --calibrate` takes it; or any number of samples: an array each, of a
+                     model with one input, a list of arrays in the order of the inputs, or a dict of them by name
     ranges           "minmax", "percentile" (with `percentile`) or "entropy"
     activations      "u8" or "i8"
     keep             names or patterns of layers that stay in f32
@@ -320,7 +321,8 @@ def _input_names(path, shapes, where, data, method):
 
 
 def _write_samples(samples, names, folder):
-    """A folder for each sample, with in0.npy, in1.npy… in the order of the inputs; `names` gives what these are called."""
+    """A folder for each sample, with in0.npy, in1.npy… in the order of the inputs; `names` gives what these are
+    called."""
     import numpy as np
 
     count = 0
@@ -358,8 +360,8 @@ def plan(
     planner       "naive", "greedy", "breadth", "best-fit", "heuristic" or "best"
     time_limit    seconds to search; without it the same problem gives the same plan everywhere
 
-    Returns a dict: "offsets" (an array of int64), "height" (bytes), "lower_bound" (no plan needs fewer bytes), "optimal",
-    "truncated", "seconds".
+    Returns a dict: "offsets" (an array of int64), "height" (bytes), "lower_bound" (no plan needs fewer bytes),
+    "optimal", "truncated", "seconds".
     """
     return _berth.plan(
         lower, upper, size, alignment, -1 if capacity is None else int(capacity), planner, float(time_limit or 0)

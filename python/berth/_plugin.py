@@ -123,8 +123,8 @@ class Operator:
                  "gain" is it, and torch.ops.my.gain of an exported program
     schema       "Tensor self, float factor=1 -> Tensor out"; docs/operators.md explains the language
     infer        the shape rule: a function of the call's arguments in the order of the schema, tensors as berth.Value,
-                 which gives what the result is: a value whose type it has, or ("f32", (2, 3)); of several results a list
-                 of these. It is for compiling; None: the plug-in has the kernel alone
+                 which gives what the result is: a value whose type it has, or ("f32", (2, 3)); of several results a
+                 list of these. It is for compiling; None: the plug-in has the kernel alone
     compute      the kernel: a function of the same arguments, tensors as arrays that are read-only and valid until it
                  returns, which gives an array, of several results a tuple of them; they are copied to where the program
                  has its results. It is for running; None: the plug-in has the shape rule alone

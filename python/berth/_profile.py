@@ -6,11 +6,12 @@ import json
 class Profile:
     """Some runs of a method, instruction by instruction.
 
-    runs          one list for each run, of events in the order in which they began: dicts with "method" ("delegate" inside
-                  a delegate), "instruction" (its index), "name" (the operator, or a delegate's backend), "depth" (1 inside
-                  a delegate), "delegate" (whether it is one), "start_ns" (since the run's first instruction), "ns"
-    instructions  one dict for each instruction: "name", "instruction", "depth", "ns" (the median over the runs, what runs
-                  inside it included)
+    runs          one list for each run, of events in the order in which they began: dicts with "method" ("delegate"
+                  inside a delegate), "instruction" (its index), "name" (the operator, or a delegate's backend), "depth"
+                  (1 inside a delegate), "delegate" (whether it is one), "start_ns" (since the run's first instruction),
+                  "ns"
+    instructions  one dict for each instruction: "name", "instruction", "depth", "ns" (the median over the runs, what
+                  runs inside it included)
     """
 
     def __init__(self, runs):

@@ -46,8 +46,8 @@ class Program:
 
     @property
     def arenas(self) -> list[dict[str, Any]]:
-        """Its arenas: dicts with "method", "id", "device", "bytes"; of a compiled program also "lower_bound" and "optimal",
-        whether it is proven that no plan needs fewer bytes."""
+        """Its arenas: dicts with "method", "id", "device", "bytes"; of a compiled program also "lower_bound" and
+        "optimal", whether it is proven that no plan needs fewer bytes."""
         if self.report is not None and "arenas" in self.report:
             return self.report["arenas"]
         return [{"method": method["name"], **arena} for method in self.methods for arena in method["arenas"]]
@@ -66,12 +66,13 @@ class Program:
         name      may be left out where there is one method, or one called "forward"
         threads   that run it, the calling one included
         copy      False: results are read-only views of the method's memory, valid until its next run
-        arenas    memory for its arenas: a berth.Arenas, which several methods may share, or a list of writable arrays, one
-                  for each arena, None for those that Berth takes. One that follows the sizes may be smaller than the
-                  program says, as large as Method.planned_bytes() says for the sizes to come
+        arenas    memory for its arenas: a berth.Arenas, which several methods may share, or a list of writable arrays,
+                  one for each arena, None for those that Berth takes. One that follows the sizes may be smaller than
+                  the program says, as large as Method.planned_bytes() says for the sizes to come
         resident  True: moves work from the first run to here, such as the pages of memory
 
-        Returns a berth.Method. Raises berth.Error: NotFoundError for a device or backend that this machine does not have.
+        Returns a berth.Method. Raises berth.Error: NotFoundError for a device or backend that this machine does not
+        have.
         """
         if arenas is not None and not isinstance(arenas, _berth.Arenas):
             arenas = _berth.Arenas(self._loaded, list(arenas))
@@ -153,8 +154,9 @@ def _profile(self, *args, runs=10, **kwargs):
 def _planned_bytes(self, shapes=None):
     """The bytes that each arena needs for inputs of these shapes, a list; nothing changes.
 
-    shapes   by name, {"x": (1, 3, 320, 320)}; None for a size that is not known. Inputs may be left out: then their sizes
-             follow from the others, or count as the largest. Arenas that do not follow the sizes always need as much.
+    shapes   by name, {"x": (1, 3, 320, 320)}; None for a size that is not known. Inputs may be left out: then their
+             sizes follow from the others, or count as the largest. Arenas that do not follow the sizes always need as
+             much.
     """
     return self._planned_bytes(dict(shapes or {}))
 
@@ -190,8 +192,8 @@ def load(
     """Loads a program: a path, whose file is mapped, or bytes. ExecuTorch's programs as well as Berth's.
 
     data          the data files (.ptd) with its constants; default: the one beside the program, if it needs one
-    plugins       berth.Plugins, and paths of shared libraries with backends, devices and operators of your own, which run
-                  with all your rights
+    plugins       berth.Plugins, and paths of shared libraries with backends, devices and operators of your own, which
+                  run with all your rights
     devices       {"cuda:0": "sim:0"}: other devices than the file says
     verification  "full": every index, offset and size of the file is checked. "minimal": for files that you trust
 

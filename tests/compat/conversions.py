@@ -1,5 +1,5 @@
-"""Conversions to and from narrow element types: ONNX's Cast in Berth against ml_dtypes, for every code and every float of
-16 bits, and for random floats of 32 and those around each element."""
+"""Conversions to and from narrow element types: ONNX's Cast in Berth against ml_dtypes, for every code and every float
+of 16 bits, and for random floats of 32 and those around each element."""
 import pathlib
 import tempfile
 

@@ -4,8 +4,8 @@ this process along and nothing else.
 Reads lines of JSON {"program", "inputs": [.npy], "outputs": folder, "threads"?, "repeat"?} from standard input; answers
 each with a line: {"count"} after writing outputs/out0.npy…, or {"error"}. With "repeat" the answer has "seconds", the
 times of that many further runs. "data" is a data file (.ptd), "record" a file (.etdp) for what the calls
-took. "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the inputs' types, the quantised kernels are there
-too, and types that NumPy lacks come and go as their bits.
+took. "before" are inputs of calls that are made first, on the same memory. With "dtypes", PyTorch's names of the
+inputs' types, the quantised kernels are there too, and types that NumPy lacks come and go as their bits.
 """
 import json
 import os

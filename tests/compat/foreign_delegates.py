@@ -1,5 +1,5 @@
-"""Programs whose delegates another compiler made, XNNPACK's, which ExecuTorch's runtime runs: as ExecuTorch writes them,
-after `berth replan`, and compiled anew.
+"""Programs whose delegates another compiler made, XNNPACK's, which ExecuTorch's runtime runs: as ExecuTorch writes
+them, after `berth replan`, and compiled anew.
 
 What their maker relies on must be there in each: the delegates in the order of their calls with the same id, compile
 specs and payload, named data with the same keys and bytes, tensors that start at multiples of 16 and keep their type,
@@ -32,7 +32,8 @@ class Shared(nn.Module):
 
 
 class Chain(nn.Module):
-    """Small delegates one behind the other, between which the host computes on sizes that are not multiples of 16 bytes."""
+    """Small delegates one behind the other, between which the host computes on sizes that are not multiples of 16
+    bytes."""
 
     def __init__(self):
         super().__init__()

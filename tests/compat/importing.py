@@ -10,7 +10,8 @@ SECONDS, MEGABYTES = 0.3, 16
 
 
 def measured(binary, file):
-    """Seconds, and the largest anonymous resident memory in MB that was seen while it ran, looked at each millisecond."""
+    """Seconds, and the largest anonymous resident memory in MB that was seen while it ran, looked at each
+    millisecond."""
     start, most = time.perf_counter(), 0
     process = subprocess.Popen([binary, "inspect", file, "--ir"], stdout=subprocess.DEVNULL)
     while process.poll() is None:

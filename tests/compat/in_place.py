@@ -3,8 +3,8 @@
 Each row of format/operators.def that names arguments whose bytes a result may take is compiled twice, with the result
 in that argument's bytes and with --no-inplace, for a small and for a large tensor: what passes at a hundred elements
 may fail at four million, where kernels split their work over threads. All bytes of the outputs must be equal, in
-ExecuTorch and in Berth. A row without a case fails; so does a case in which nothing was computed in place. Berth is compared at the small size alone: its kernels
-have tests of their own.
+ExecuTorch and in Berth. A row without a case fails; so does a case in which nothing was computed in place. Berth is
+compared at the small size alone: its kernels have tests of their own.
 """
 import dataclasses
 import pathlib

@@ -1,10 +1,11 @@
 """Language models with caches, token by token, against PyTorch.
 
-Each is compiled for portable and cpu; its logits have to be PyTorch's at every step, up to the last place of the cache. On
-cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also compiled as
-a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and caches, of one
-sequence or several. A step behind the end of the cache is refused. ExecuTorch's exports, with its own operators on caches,
-are compiled from .pt2 and .pte and compared with its library. language_shapes.py has models as wide as those that people use.
+Each is compiled for portable and cpu; its logits have to be PyTorch's at every step, up to the last place of the cache.
+On cpu no cache is copied, and attention reads the keys up to the position alone. Models in plain PyTorch are also
+compiled as a program of two methods, prefill of any number of tokens and decode of one, over one set of weights and
+caches, of one sequence or several. A step behind the end of the cache is refused. ExecuTorch's exports, with its own
+operators on caches, are compiled from .pt2 and .pte and compared with its library. language_shapes.py has models as
+wide as those that people use.
 """
 import fnmatch
 import pathlib

@@ -1,6 +1,6 @@
-"""Small language models with ExecuTorch's operators on caches (executorch.extension.llm.custom_ops), random weights: its own
-Llama, with rings and attention sinks too, and one whose attention is one of these operators, or a ring of them. PyTorch runs
-them with ExecuTorch's library."""
+"""Small language models with ExecuTorch's operators on caches (executorch.extension.llm.custom_ops), random weights:
+its own Llama, with rings and attention sinks too, and one whose attention is one of these operators, or a ring of them.
+PyTorch runs them with ExecuTorch's library."""
 import contextlib
 import io
 
@@ -16,7 +16,8 @@ WINDOW = 32
 
 
 class CacheAttention(Attention):
-    """Caches [1, rows, groups, features]; `operator`: "sdpa_with_kv_cache", or "ring", a window of rows that are reused."""
+    """Caches [1, rows, groups, features]; `operator`: "sdpa_with_kv_cache", or "ring", a window of rows that are
+    reused."""
 
     operator = "sdpa_with_kv_cache"
 
@@ -60,10 +61,11 @@ def with_operators(window=None):
 
 
 class OwnLlama(nn.Module):
-    """ExecuTorch's Llama with its caches and its attention: forward(tokens [1, n], positions [1]) gives the last logits.
+    """ExecuTorch's Llama with its caches and its attention: forward(tokens [1, n], positions [1]) gives the last
+    logits.
 
-    With `sinks` (0: none) a window of the last tokens lies in a ring behind them, as `export_llama --use_attention_sink` has
-    it. `custom`: caches and attention are ExecuTorch's operators."""
+    With `sinks` (0: none) a window of the last tokens lies in a ring behind them, as
+    `export_llama --use_attention_sink` has it. `custom`: caches and attention are ExecuTorch's operators."""
 
     def __init__(self, dynamic, sinks=None, custom=True):
         super().__init__()
@@ -91,8 +93,8 @@ class OwnLlama(nn.Module):
 
 
 def executorch_models():
-    """Their names: the model, whether its number of tokens is open, and whether it takes the first position alone. Empty
-    where ExecuTorch is not installed."""
+    """Their names: the model, whether its number of tokens is open, and whether it takes the first position alone.
+    Empty where ExecuTorch is not installed."""
     try:
         import executorch.examples.models.llama.llama_transformer  # noqa: F401
         import executorch.extension.llm.custom_ops.custom_ops  # noqa: F401

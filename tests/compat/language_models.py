@@ -1,5 +1,5 @@
-"""Small language models with caches of keys and values, random weights: one in plain PyTorch, and those of Hugging Face's
-transformers where it is installed."""
+"""Small language models with caches of keys and values, random weights: one in plain PyTorch, and those of Hugging
+Face's transformers where it is installed."""
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -1,8 +1,9 @@
 """Llama-1B's and Qwen3-0.6B's widths and heads, random weights, against transformers at every one of 256 tokens.
 
 Three cases of few layers and words, whose bits are alike, are in `./dev compat language`; the others in `./dev nightly
-language-models`, those of full size too: `./dev compat language 'llama-1b_*' 'qwen3-0.6b_*'`. bench/llama_models.py makes the models and exports them, with a static cache, as a
-program of a token and one of a prompt. transformers computes all tokens at once, without that cache.
+language-models`, those of full size too: `./dev compat language 'llama-1b_*'
+'qwen3-0.6b_*'`. bench/llama_models.py makes the models and exports them, with a static cache, as a program of a token
+and one of a prompt. transformers computes all tokens at once, without that cache.
 
 What is computed in f32 has to be what transformers gives in f32. What is computed in bf16 has to be as near to that as
 transformers in bf16, for each token as near as it is for its worst. Keys and values are compared as well.

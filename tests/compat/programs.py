@@ -1,8 +1,8 @@
 """Programs that ExecuTorch made, from a folder: NAME.pte, NAME.json (what is in it, and the calls that were made) and
 NAME.npz (inputs, and what ExecuTorch's runtime gave), NAME.ptd where constants lie outside.
 
-Each is read and verified; those with calls are run, all calls of one on the same memory, and again as `berth replan` and
-as `berth compile` make them. A file that says of itself that its plan is unsound must be refused."""
+Each is read and verified; those with calls are run, all calls of one on the same memory, and again as `berth replan`
+and as `berth compile` make them. A file that says of itself that its plan is unsound must be refused."""
 import fnmatch
 import json
 import pathlib

@@ -4,8 +4,8 @@
     ./dev compat pt2 [PATTERN…]      # cases whose family.name match; all without
     pt2.py BERTH --suite FOLDER      # NAME.pt2 with NAME.npz (in0…, out0…) of that folder
 
-Prints a line for each case that is not right, and a table by family. What Berth refuses with a sentence must be expected
-by pt2_refused.txt, and what is expected there must be refused.
+Prints a line for each case that is not right, and a table by family. What Berth refuses with a sentence must be
+expected by pt2_refused.txt, and what is expected there must be refused.
 """
 import argparse
 import collections
@@ -122,7 +122,8 @@ def run_one(job):
     case, program, found = all_cases()[index], None, []
     with tempfile.TemporaryDirectory() as work:
         calls = functools.cache(lambda: reference(case, pathlib.Path(work)))
-        # What run_decompositions() makes of a region of autocast differs in PyTorch: it loses casts of what it takes apart.
+        # What run_decompositions() makes of a region of autocast differs in PyTorch: it loses casts of what it takes
+        # apart.
         for form in FORMS[:1] if case.family == "autocast" else FORMS:
             folder = pathlib.Path(work) / form
             folder.mkdir()

@@ -1,5 +1,5 @@
-"""Small modules for torch.export, by family; pt2_programs.py has those that are about whole programs, pt2_modules.py those
-that people bring, and edges, pt2_whole_operators.py operators that export leaves whole.
+"""Small modules for torch.export, by family; pt2_programs.py has those that are about whole programs, pt2_modules.py
+those that people bring, and edges, pt2_whole_operators.py operators that export leaves whole.
 
 Each is a Case; tensors and weights come from seeded generators.
 A case is a function or a module, its arguments, and perhaps which sizes change (`dynamic`, as torch.export takes them;

@@ -35,7 +35,8 @@ def modules():
     case("module", "conv_net_batch", Net(), real(2, 3, 12, 12), dynamic=({0: n},), others=((real(8, 3, 12, 12),),))
 
     class Modulated(nn.Module):
-        """Each image has weights of its own, as in StyleGAN2: a group for each, up to the size where there is a stride."""
+        """Each image has weights of its own, as in StyleGAN2: a group for each, up to the size where there is a
+        stride."""
 
         def __init__(self, transposed):
             super().__init__()

@@ -1,5 +1,5 @@
-"""Operators that torch.export leaves whole and run_decompositions() takes apart, torchvision's, and results whose size only
-the data tell."""
+"""Operators that torch.export leaves whole and run_decompositions() takes apart, torchvision's, and results whose size
+only the data tell."""
 import math
 
 import torch

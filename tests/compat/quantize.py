@@ -1,5 +1,5 @@
-"""`berth quantize` against `onnxruntime.quantization`, on the same models and samples: how near each stays to the model in
-f32 on samples that neither has seen, and how large it is. A trained model (handwritten digits of scikit-learn) has
+"""`berth quantize` against `onnxruntime.quantization`, on the same models and samples: how near each stays to the model
+in f32 on samples that neither has seen, and how large it is. A trained model (handwritten digits of scikit-learn) has
 accuracies; the others, of the suite, the share of rows whose largest element stays where it was.
 
 onnxruntime.quantization: static, QDQ, U8S8, per channel, min-max. Berth: as it is when it is told nothing.

@@ -50,8 +50,8 @@ def largest_difference(got, want):
     return max(float(np.abs(g - w).max() / max(np.abs(w).max(), 1e-30)) for g, w in zip(got, want))
 
 
-# In single precision resnet50 is at the limit of the tolerance for every runtime (bench/README.md): two results that each
-# hold it against PyTorch in double precision may be twice as far from each other.
+# In single precision resnet50 is at the limit of the tolerance for every runtime (bench/README.md): two results that
+# each hold it against PyTorch in double precision may be twice as far from each other.
 WIDER = {"resnet50": (2e-4, 2e-5)}
 
 

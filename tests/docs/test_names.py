@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The test files of a room in BERTH_JOINED_TESTS are compiled several at a time as one source (cmake/BerthRoom.cmake): a
-name at namespace scope, in an anonymous namespace too, stands once in all of them, and is not one that a *_testing.h gives
-them. A function may have the name of another file's when it takes something else, and an alias when it is one for the
-same. The compiler sees two of a name only when both are in one batch, which another file more may change; this test sees
-them at once.
+"""The test files of a room in BERTH_JOINED_TESTS are compiled several at a time as one source (cmake/BerthRoom.cmake):
+a name at namespace scope, in an anonymous namespace too, stands once in all of them, and is not one that a *_testing.h
+gives them. A function may have the name of another file's when it takes something else, and an alias when it is one for
+the same. The compiler sees two of a name only when both are in one batch, which another file more may change; this test
+sees them at once.
 """
 
 import collections

@@ -46,7 +46,8 @@ class Mutation:
 
 
 def pick(mutation, *kinds):
-    """A part, and a site in it of one of these kinds; the kinds are as likely as each other. (0, None): there is none."""
+    """A part, and a site in it of one of these kinds; the kinds are as likely as each other. (0, None): there is
+    none."""
     parts = mutation.program.parts
     index = mutation.random.randrange(len(parts))
     if mutation.random.random() < 0.3:

@@ -1,5 +1,6 @@
-"""Compiling from Python. Possible errors: an option of the compiler that Python lacks or sets wrongly; a model from memory
-that differs from its file; a failure without code, place or sentence; a report that does not say what was made."""
+"""Compiling from Python. Possible errors: an option of the compiler that Python lacks or sets wrongly; a model from
+memory that differs from its file; a failure without code, place or sentence; a report that does not say what was
+made."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""docs/python.md: each example runs and gives what stands there. And the types in _berth.pyi are those of the extension."""
+"""docs/python.md: each example runs and gives what stands there. And the types in _berth.pyi are those of the
+extension."""
 
 import ast
 import doctest

@@ -1,5 +1,5 @@
-"""Each allocation of C++ fails once, in calls from Python. The fears: the process ends, memory is lost, and what was there
-before does not work any more. Needs failing_new.cc preloaded."""
+"""Each allocation of C++ fails once, in calls from Python. The fears: the process ends, memory is lost, and what was
+there before does not work any more. Needs failing_new.cc preloaded."""
 
 import ctypes
 import gc

@@ -1,6 +1,6 @@
-"""Methods called from Python. Possible errors: wrong elements for some type, stride or order; an array that is read after it
-was freed, or written though it is read-only; a result that the next run overwrites; arguments that are mixed up or
-silently cast; a crash instead of a sentence; memory that grows."""
+"""Methods called from Python. Possible errors: wrong elements for some type, stride or order; an array that is read
+after it was freed, or written though it is read-only; a result that the next run overwrites; arguments that are mixed
+up or silently cast; a crash instead of a sentence; memory that grows."""
 
 import gc
 import sys

@@ -1,5 +1,6 @@
-"""The command `berth` of the package, which is the tool inside the extension. Possible errors: other exit codes or texts than
-the tool's; Ctrl-C that does not end it; a traceback; an import that takes long or brings what is not needed."""
+"""The command `berth` of the package, which is the tool inside the extension. Possible errors: other exit codes or
+texts than the tool's; Ctrl-C that does not end it; a traceback; an import that takes long or brings what is not
+needed."""
 
 import os
 import signal

@@ -157,8 +157,8 @@ class Summary:
 
 
 def after_death(worker, summary, seed):
-    """Whether the worker, whose process ended, judges its model again, node by node. Berth runs in processes of its own,
-    so that it cannot have ended this one."""
+    """Whether the worker, whose process ended, judges its model again, node by node. Berth runs in processes of its
+    own, so that it cannot have ended this one."""
     how = worker.restart()
     if worker.node_by_node:
         summary.lost += 1

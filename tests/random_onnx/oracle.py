@@ -3,8 +3,8 @@
 At first every element is compared narrowly with ONNX Runtime without optimisations. What is further away is looked at
 again, node by node: each node that rounds is run with its inputs and results moved by some units in the last place,
 many times over, and once with all that cancels at 0; an element may be as far from ONNX Runtime's as these runs are.
-So what cancels, or is close to a jump (a comparison, a rounding), may differ, and nothing else. Nodes for which ONNX Runtime is known to be wrong are run by
-onnx.reference, or as this module's table says (runtime_faults.py).
+So what cancels, or is close to a jump (a comparison, a rounding), may differ, and nothing else. Nodes for which ONNX
+Runtime is known to be wrong are run by onnx.reference, or as this module's table says (runtime_faults.py).
 """
 import dataclasses
 
@@ -249,16 +249,16 @@ class Careful:
 @dataclasses.dataclass
 class Moves:
     """How the values of one run are moved. `side`: 1 or -1; a pair of runs moves all to opposite sides, so that what is
-    close to a jump is seen on both, and a part of what may cancel is 0. `settled`: all of it is, as where 0/0 is NaN, what
-    is all but equal is equal, and nothing else is moved."""
+    close to a jump is seen on both, and a part of what may cancel is 0. `settled`: all of it is, as where 0/0 is NaN,
+    what is all but equal is equal, and nothing else is moved."""
     generator: object
     side: int = 1
     settled: bool = False
 
 
 def move(array, moves, inside=0, coarse=1, least=0):
-    """Each element by some units in its last place, or in that of what cancelled inside, times `coarse`, and at least by
-    `least`; zeros to one side or the other, so that what depends on their sign is seen."""
+    """Each element by some units in its last place, or in that of what cancelled inside, times `coarse`, and at least
+    by `least`; zeros to one side or the other, so that what depends on their sign is seen."""
     if array.dtype.kind != "f" or array.dtype not in MOVED:
         return array
     generator = moves.generator

@@ -203,7 +203,8 @@ def squares_overflow(node, inputs, opset):
 
 
 def partial_products_overflow(node, inputs, opset):
-    """Whether the factors of a finite product are so large, or so small, that some order of them leaves the type's range."""
+    """Whether the factors of a finite product are so large, or so small, that some order of them leaves the type's
+    range."""
     x = inputs[0]
     if x.dtype.kind != "f":
         return False
@@ -353,7 +354,8 @@ def overflows(array):
 
 
 def powers_overflow(base, exponent):
-    """Whether powers of integers may leave their type: double to integer in ONNX Runtime, products that wrap elsewhere."""
+    """Whether powers of integers may leave their type: double to integer in ONNX Runtime, products that wrap
+    elsewhere."""
     if base.dtype.kind not in "iu" or not base.size or not exponent.size:
         return False
     with np.errstate(all="ignore"):

@@ -8,10 +8,10 @@ A file *.mutants has any number of
     < if (entries_[i].type == type) return
     > return
 
-with an empty line between two mutants. The lines after `<` stand once in the file, however they are wrapped and indented;
-the lines after `>` take their place, and the test then fails. It is one of those that the row names. With a line `build tsan` it fails in that configuration of
-CMakePresets.json alone. `target test_device_sim` says which program the test is in, where it is in a library of several.
-A line that starts with # is a comment.
+with an empty line between two mutants. The lines after `<` stand once in the file, however they are wrapped and
+indented; the lines after `>` take their place, and the test then fails. It is one of those that the row names. With a
+line `build tsan` it fails in that configuration of CMakePresets.json alone. `target test_device_sim` says which program
+the test is in, where it is in a library of several. A line that starts with # is a comment.
 """
 
 import re
