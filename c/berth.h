@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "plugin/plugin.h" /* element types, codes, and the structures of devices, backends and operators of one's own */
+#include "plugin/plugin.h" /* element types, codes, and the structures of devices, backends and one's own operators */
 
 #ifdef __cplusplus
 extern "C" {

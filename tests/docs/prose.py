@@ -16,7 +16,7 @@ HISTORY = {"CHANGELOG.md"}
 C_FAMILY = {".cc", ".h", ".cu", ".cpp", ".def", ".fbs"}
 HASH_FAMILY = {".py", ".cmake", ".sh", ".ir", ".txt", ""}
 
-_C_TOKEN = re.compile(
+C_TOKEN = re.compile(
     r'(?P<raw>R"(?P<tag>\w*)\((?P<body>.*?)\)(?P=tag)")|(?P<string>"(?:\\.|[^"\\\n])*")|\'(?:\\.|[^\'\\\n])\''
     r"|//(?P<comment>[^\n]*)|/\*(?P<block>.*?)\*/", re.S)
 _HASH_TOKEN = re.compile(
@@ -93,7 +93,7 @@ def passages():
         elif family == ".ir":
             yield from _source_passages(name, text, _IR_TOKEN)
         elif family in C_FAMILY:
-            yield from _source_passages(name, text, _C_TOKEN)
+            yield from _source_passages(name, text, C_TOKEN)
         elif family == ".py" or "CMakeLists" in name or family == ".cmake" or text.startswith("#!"):
             yield from _source_passages(name, text, _HASH_TOKEN)
 
