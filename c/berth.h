@@ -315,8 +315,7 @@ typedef struct berth_array {
   berth_device device;
 } berth_array;
 
-/* The index of an input or output of this name, or of "in0", "out0" where the program has no names; -1: there is
- * none. */
+/* The index of an input or output of this name, or of "in0", "out0" where the program has no names; -1: none. */
 BERTH_API int64_t berth_method_find_input(const berth_method* method, const char* name);
 BERTH_API int64_t berth_method_find_output(const berth_method* method, const char* name);
 
@@ -351,8 +350,7 @@ BERTH_API int32_t berth_method_end_run(berth_method* method, berth_error* error)
 BERTH_API int32_t berth_method_output(const berth_method* method, size_t index, berth_array* array, berth_error* error);
 
 /* States: tensors that keep their values from one run to the next, such as a language model's caches. Not those that
- * backends keep in memory of their own. Saved and set again they continue where they were, in this process or
- * another. */
+ * backends keep in memory of their own. Saved and set again they continue where they were, in any process. */
 BERTH_API size_t berth_method_num_states(const berth_method* method);
 /* What a state is: `name` is that of the file, empty where it has none; `bytes` are what it takes. */
 BERTH_API int32_t berth_method_state(const berth_method* method, size_t index, berth_port* port, berth_error* error);
@@ -388,8 +386,7 @@ BERTH_API int32_t berth_compile(const berth_source* models, size_t num_models, c
 /* What is in a program, a model or a data file, as `berth inspect` says it; {"json", NULL} for JSON. */
 BERTH_API int32_t berth_inspect(const berth_source* file, const berth_option* options, size_t num_options,
                                 berth_blob** text, berth_error* error);
-/* Whether a program is sound, as `berth verify` judges it: BERTH_OK, and `text`, which may be null, what was
- * checked. */
+/* Whether a program is sound, as `berth verify` judges it: BERTH_OK, and in `text`, if not null, what was checked. */
 BERTH_API int32_t berth_verify(const berth_source* file, const berth_option* options, size_t num_options,
                                berth_blob** text, berth_error* error);
 /* A better memory plan for a program, and nothing else changed. `output` and `report` as of berth_compile(). */
