@@ -10,13 +10,14 @@ BERTH_TARGET void depthwise(const QuantizedWindow& window, int32_t* sums) {
   const Raw flip = spread_int(static_cast<int32_t>(window.flip));
   for (int64_t first = 0; first < window.channels; first += kBytes) {
     const int64_t left = window.channels - first;
+    const SomeRaw some = some_raw(left);
     Ints sum[4] = {spread_int(0), spread_int(0), spread_int(0), spread_int(0)};
     const int8_t* w = window.weight + first;
     for (int64_t quad = 0; quad < window.quads; ++quad, w += 4 * kDepthwiseChannels) {
       Raw x[4];
       for (int k = 0; k < 4; ++k) {
         const uint8_t* from = window.taps[4 * quad + k] + window.offset + first;
-        x[k] = flipped(left >= kBytes ? load_raw(from) : load_raw_some(from, left), flip);
+        x[k] = flipped(left >= kBytes ? load_raw(from) : load_raw_some(from, some), flip);
       }
       const Raw low01 = low_bytes(x[0], x[1]), low23 = low_bytes(x[2], x[3]);
       const Raw high01 = high_bytes(x[0], x[1]), high23 = high_bytes(x[2], x[3]);

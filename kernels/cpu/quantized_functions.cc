@@ -16,10 +16,12 @@ namespace {
 
 #if BERTH_QUANTIZED_AVX2
 
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
 // The compiler does not know its name: bit 4 of eax, leaf 7, part 1.
 bool has_avx_vnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
+  return has_avx2() && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & (1u << 4)) != 0;
 }
 
 #endif
@@ -39,7 +41,7 @@ int all_quantized_functions(const QuantizedFunctions* (&functions)[kMostQuantize
   functions[count++] = &kQuantizedPlain;
 #if BERTH_QUANTIZED_AVX2
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) functions[count++] = &kQuantizedAvx2;
+  if (has_avx2()) functions[count++] = &kQuantizedAvx2;
   if (has_avx_vnni()) functions[count++] = &kQuantizedAvxVnni;
 #endif
 #if BERTH_QUANTIZED_AVX512

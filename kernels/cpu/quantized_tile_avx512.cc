@@ -11,7 +11,7 @@ namespace quantized_avx512 {
 #define BERTH_TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq" BERTH_WHOLE_REGISTERS)))
 #include "kernels/cpu/quantized_simd_512.h"
 // Behind its registers.
-#include "kernels/cpu/quantized_finish_512.h"
+#include "kernels/cpu/quantized_finish_wide.h"
 
 using Sum = Ints;
 
@@ -35,9 +35,9 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
   return _mm512_add_epi32(_mm512_add_epi32(sum, even), _mm512_madd_epi16(row.odd, columns.odd));
 }
 
-#include "kernels/cpu/quantized_depthwise_512.h"
-#include "kernels/cpu/quantized_few_512.h"
-#include "kernels/cpu/quantized_lines_512.h"
+#include "kernels/cpu/quantized_depthwise_wide.h"
+#include "kernels/cpu/quantized_few_wide.h"
+#include "kernels/cpu/quantized_lines_wide.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_avx512
@@ -56,9 +56,9 @@ const QuantizedFunctions kQuantizedAvx512 = {
       quantized_avx512::tile<4, 2>, quantized_avx512::tile<5, 2>, quantized_avx512::tile<6, 2>,
       quantized_avx512::tile<7, 2>, quantized_avx512::tile<8, 2>, quantized_avx512::tile<9, 2>,
       quantized_avx512::tile<10, 2>}},
-    quantized_avx512::finish_512,
+    quantized_avx512::finish_usual,
     quantized_avx512::depthwise,
-    quantized_avx512::depthwise_512,
+    quantized_avx512::depthwise_pixels,
     quantized_avx512::depthwise_lines,
     quantized_avx512::total_of,
     quantized_avx512::few_columns,

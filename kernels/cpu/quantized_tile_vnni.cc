@@ -11,7 +11,7 @@ namespace quantized_vnni {
 #define BERTH_TARGET __attribute__((target("avx2,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni" BERTH_WHOLE_REGISTERS)))
 #include "kernels/cpu/quantized_simd_512.h"
 // Behind its registers.
-#include "kernels/cpu/quantized_finish_512.h"
+#include "kernels/cpu/quantized_finish_wide.h"
 
 using Sum = Ints;
 
@@ -25,9 +25,9 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
   return _mm512_dpbusd_epi32(sum, row, columns);
 }
 
-#include "kernels/cpu/quantized_depthwise_512.h"
-#include "kernels/cpu/quantized_few_512.h"
-#include "kernels/cpu/quantized_lines_512.h"
+#include "kernels/cpu/quantized_depthwise_wide.h"
+#include "kernels/cpu/quantized_few_wide.h"
+#include "kernels/cpu/quantized_lines_wide.h"
 #include "kernels/cpu/quantized_tile_body.h"
 
 }  // namespace quantized_vnni
@@ -50,9 +50,9 @@ constexpr QuantizedFunctions functions(const char* name, const QuantizedMatrix* 
        {},
        {nullptr, quantized_vnni::tile<1, 4>, quantized_vnni::tile<2, 4>, quantized_vnni::tile<3, 4>,
         quantized_vnni::tile<4, 4>, quantized_vnni::tile<5, 4>, quantized_vnni::tile<6, 4>}},
-      quantized_vnni::finish_512,
+      quantized_vnni::finish_usual,
       quantized_vnni::depthwise,
-      quantized_vnni::depthwise_512,
+      quantized_vnni::depthwise_pixels,
       quantized_vnni::depthwise_lines,
       quantized_vnni::total_of,
       quantized_vnni::few_columns,

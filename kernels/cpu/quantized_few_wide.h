@@ -1,10 +1,11 @@
-// Sums of a few columns in registers of 512 bits that hold numbers of the depth: those of a column's weight lie side by
-// side for it. Included once by each quantized_tile_*.cc of such registers, after add_products(). No include guard.
+// Sums of a few columns in registers that hold numbers of the depth: those of a column's weight lie side by side for it.
+// Included once by each quantized_tile_*.cc, after add_products(). No include guard.
 
 BERTH_TARGET void few_columns(const QuantizedFew& few) {
   const Raw flip = spread_int(static_cast<int32_t>(few.flip));
   constexpr int64_t kBytes = sizeof(Raw);
   const int64_t bytes = few.quads * kQuad, whole = bytes / kBytes * kBytes;
+  const SomeRaw some = some_raw(bytes - whole);
   const uint8_t* w = few.weight;
   for (int64_t column = 0; column < few.columns; ++column, w += few.runs * few.run_bytes()) {
     for (int64_t row = 0; row < few.rows; ++row) {
@@ -17,10 +18,10 @@ BERTH_TARGET void few_columns(const QuantizedFew& few) {
         }
         if (whole == bytes) continue;
         // What lies behind the run is multiplied by weights of 0.
-        const Raw last = flipped(load_raw_some(a + whole, bytes - whole), flip);
+        const Raw last = flipped(load_raw_some(a + whole, some), flip);
         sum = add_products(sum, row_of(last), columns_of(load_raw(b + whole)));
       }
-      few.sums[row * kPanelColumns + column] = _mm512_reduce_add_epi32(sum);
+      few.sums[row * kPanelColumns + column] = total_of_ints(sum);
     }
   }
 }
