@@ -163,6 +163,25 @@ TEST(GuardedQuantized, WideImagesAreThePortableOnesToTheBit) {
   });
 }
 
+// What Winograd's matrices are for, and what lies beside it: few channels or tiles, groups, a depth in parts.
+TEST(GuardedQuantized, WindowsOfThreeByThreeAreThePortableOnesToTheBit) {
+  testing::for_each_seed(60, [](unsigned seed) {
+    QuantizedCases cases(seed);
+    QuantizedCases::Image image;
+    image.batch = cases.whole(1, 3);
+    image.groups = cases.seldom() ? cases.whole(2, 3) : 1;
+    image.in = cases.seldom() ? 4 * cases.whole(32, 80) : 4 * cases.whole(3, 16);
+    image.out = cases.seldom() ? cases.whole(1, 12) : 16 * cases.whole(1, 5) + cases.whole(0, 1);
+    image.size = {cases.whole(1, 15), cases.whole(1, 15)};
+    image.kernel = {3, 3};
+    image.stride = {1, 1};
+    image.padding = {cases.whole(0, 2), cases.whole(0, 2)};
+    image.dilation = {1, 1};
+    const auto c = cases.convolution(image, {0, 2, 3, 1}, cases.seldom());
+    if (c) compare(cases, *c);
+  });
+}
+
 // As files have them that were written before rows were padded.
 TEST(GuardedQuantized, TakesRowsThatAreNotPadded) {
   QuantizedCases cases(3);

@@ -10,6 +10,7 @@
 #include "kernels/cpu/quantized_gather.h"
 #include "kernels/cpu/quantized_image.h"
 #include "kernels/cpu/quantized_panels.h"
+#include "kernels/cpu/quantized_winograd.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -227,8 +228,35 @@ size_t most_quantized_temp_bytes(const QuantizedLayout& layout, int64_t rows, in
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads) {
   const size_t columns = QuantizedColumns::bytes(*job.layout) + portable::kTempPadding;
   if (job.layout->depthwise) return columns + depthwise_temp_bytes(job) + portable::kTempPadding;
-  return columns + most_slots(threads) * Slot::bytes(job, rows_of(job)) + portable::kTempPadding;
+  size_t slot = Slot::bytes(job, rows_of(job));
+  if (quantized_functions().words != nullptr && QuantizedWinograd::fits(job)) {
+    slot = std::max(slot, QuantizedWinograd::thread_bytes(job));
+  }
+  return columns + most_slots(threads) * slot + portable::kTempPadding;
 }
+
+namespace {
+
+// Whether it was done so; not without its memory.
+bool run_winograd(KernelContext& context, const QuantizedJob& job, const QuantizedFinish& finish) {
+  const QuantizedWords* const words = job.functions->words;
+  if (words == nullptr || words->winograd == nullptr || finish.zeros != nullptr || !QuantizedWinograd::fits(job)) {
+    return false;
+  }
+  const size_t bytes = QuantizedWinograd::thread_bytes(job);
+  auto* const memory = static_cast<uint8_t*>(context.allocate_temp(most_slots(context.threads()) * bytes));
+  if (memory == nullptr) return false;
+  QuantizedWinograd winograd(job, finish);
+  const double work = quantized_work(*job.layout, rows_of(job));
+  const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kQuantizedSerialWork);
+  winograd.cut(slots);
+  portable::for_each_item(
+      context, slots, winograd.items(), [&](uint8_t* slot, int64_t item) { winograd.run_item(item, slot); },
+      [&](int64_t slot) { return memory + slot * static_cast<int64_t>(bytes); });
+  return true;
+}
+
+}  // namespace
 
 Error run_quantized(KernelContext& context, const QuantizedJob& given) {
   QuantizedJob job = given;
@@ -237,6 +265,7 @@ Error run_quantized(KernelContext& context, const QuantizedJob& given) {
   if (columns_memory == nullptr) return Error::kMemoryAllocationFailed;
   const QuantizedColumns columns(job, columns_memory);
   if (job.layout->depthwise) return run_depthwise(context, job, columns.finish());
+  if (run_winograd(context, job, columns.finish())) return Error::kOk;
   const size_t slot_bytes = Slot::bytes(job, rows_of(job));
   void* slots_memory = context.allocate_temp(most_slots(context.threads()) * slot_bytes);
   if (slots_memory == nullptr) return Error::kMemoryAllocationFailed;

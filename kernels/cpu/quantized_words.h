@@ -20,6 +20,22 @@ struct QuantizedPart {
   uint32_t flip = 0;                  // bytes are xor its lowest byte
 };
 
+constexpr int kWinogradPositions = 16;
+constexpr int64_t kWinogradQuads = kWordQuads / 2;  // of channels that are turned at a time, at most
+
+/// Winograd's matrices (quantized_winograd.h).
+struct QuantizedWinogradWords {
+  /// Turns what a tile sees of 4x4 `pixels`, which begin at the first channel. Two positions have a row of tiles:
+  /// position p lies at to + p / 2 * pair_step + p % 2 * kWinogradQuads * 4. REQUIRES: channels are whole quads.
+  void (*see_tile)(const uint8_t* const (&pixels)[kWinogradPositions], int64_t channels, uint32_t flip,
+                   int64_t pair_step, int16_t* to) = nullptr;
+  /// Turns some quads of a panel, whose taps are tap_bytes apart, [quad][half][column][2] numbers of each
+  /// position, `step` apart.
+  void (*turn_weight)(const int8_t* from, int64_t tap_bytes, int64_t quads, int64_t step, int16_t* to) = nullptr;
+  /// From sums of each position, `step` apart, to those of 2x2 pixels: `columns` apart, and `line`.
+  void (*end_tile)(const int32_t* sums, int64_t step, int64_t columns, int32_t* to, int64_t line) = nullptr;
+};
+
 /// Pairs of numbers, halves of a quad, are multiplied and added by one instruction (vpmaddwd).
 struct QuantizedWords {
   /// Widens rows to [row][kWordQuads][4] numbers.
@@ -31,10 +47,12 @@ struct QuantizedWords {
   using Tile = void (*)(const int16_t* rows, const int16_t* panel, int64_t quads, bool first, int32_t* sums,
                         int64_t sums_row);
   Tile tile[kWordHeight + 1] = {};
+  const QuantizedWinogradWords* winograd = nullptr;
 };
 
 #if defined(__x86_64__)
 extern const QuantizedWords kWordsAvx2;
+extern const QuantizedWinogradWords kWinogradAvx2;
 #endif
 
 }  // namespace berth::cpu
