@@ -88,7 +88,8 @@ class DepthwiseRun {
         zeros_(zeros),
         channel_step_(job.input->stride(1)),
         flip_(flip_of(*job.product)),
-        is_plain_(channel_step_ == 1 && is_usual(finish) && job.product->residual == nullptr) {}
+        is_plain_(channel_step_ == 1 && is_uniform(finish) && job.product->residual == nullptr),
+        out_size_(static_cast<int64_t>(element_size(job.product->out->dtype()))) {}
 
   // Whether the functions for lines of three taps do all of it.
   bool has_lines() const {
@@ -159,7 +160,7 @@ class DepthwiseRun {
         line.row[k] = inside ? from + at * down.in_stride + all.offset : zeros_;
         line.step[k] = inside ? across.in_stride : 0;
       }
-      line.out = places_.plain_row((first + i) * across.out) + all.offset;
+      line.out = places_.plain_row((first + i) * across.out) + all.offset * out_size_;
     }
     functions_.depthwise_lines(finish_, all);
   }
@@ -203,7 +204,7 @@ class DepthwiseRun {
     windows.weight = packed_ + block * layout_.panel_bytes();
     windows.quads = layout_.quads();
     windows.flip = flip_;
-    windows.out = out + windows.offset;
+    windows.out = out + windows.offset * out_size_;
     windows.out_row = places_.row_bytes();
     functions_.depthwise_pixels(finish_, windows);
     return true;
@@ -236,6 +237,7 @@ class DepthwiseRun {
   int64_t channel_step_;
   uint32_t flip_;
   bool is_plain_;
+  int64_t out_size_;  // of an element
 };
 
 }  // namespace

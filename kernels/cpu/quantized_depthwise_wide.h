@@ -1,4 +1,4 @@
-// Depthwise windows of the usual kind from bytes to bytes. Included once by each quantized_tile_*.cc, in place of
+// Depthwise windows whose ends are the same for all pixels, from bytes to bytes or floats. Included once by each quantized_tile_*.cc, in place of
 // quantized_depthwise_body.h. No include guard.
 //
 // The order in which interleaving leaves channels is the one that packing undoes: nothing is moved in between.
@@ -32,6 +32,7 @@ BERTH_LOCAL void interleave_taps(const uint8_t* const* taps, int64_t offset, con
 // Of as many channels of a block as a register has bytes, in the order of their sums.
 struct BlockFinish {
   WideFinish wide;
+  bool to_floats;
   Ints start[4];
   Floats scale[4], bias[4];
 };
@@ -44,6 +45,7 @@ BERTH_LOCAL BlockFinish block_finish(const QuantizedFinish& f, int64_t offset, i
   const QuantizedRows rows;
   BlockFinish block;
   block.wide = wide_finish(f, rows);
+  block.to_floats = f.product->out->dtype() == DType::kF32;
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
     const int64_t at = offset + j * (kDepthwiseChannels / 4) + first / 4;
@@ -54,10 +56,15 @@ BERTH_LOCAL BlockFinish block_finish(const QuantizedFinish& f, int64_t offset, i
   return block;
 }
 
+BERTH_LOCAL void scale_block(const BlockFinish& block, const Ints (&sum)[4], Floats (&t)[4]) {
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) t[j] = times(to_floats(sum[j]), block.scale[j]);
+}
+
 // Sums of a block, which begin at `start`, as bytes.
 BERTH_LOCAL Raw block_bytes(const BlockFinish& block, const Ints (&sum)[4]) {
-  Floats t[4] = {times(to_floats(sum[0]), block.scale[0]), times(to_floats(sum[1]), block.scale[1]),
-                 times(to_floats(sum[2]), block.scale[2]), times(to_floats(sum[3]), block.scale[3])};
+  Floats t[4];
+  scale_block(block, sum, t);
   if (block.wide.more) {
     const uint8_t* const none[4] = {};
     const SomeBytes no[4] = {};
@@ -66,6 +73,28 @@ BERTH_LOCAL Raw block_bytes(const BlockFinish& block, const Ints (&sum)[4]) {
   const Ints x[4] = {wide_round(block.wide, t[0]), wide_round(block.wide, t[1]), wide_round(block.wide, t[2]),
                      wide_round(block.wide, t[3])};
   return wide_bytes(block.wide, x);
+}
+
+// The same as floats, of the first `pixels` of kPixels side by side, `step` bytes apart.
+template <int kPixels>
+BERTH_LOCAL void put_block_floats(const BlockFinish& block, const Ints (&sum)[4], uint8_t* out, int64_t step,
+                                  int64_t pixels, int64_t channels) {
+  Floats t[4];
+  scale_block(block, sum, t);
+  const uint8_t* const none[4] = {};
+  const SomeBytes no[4] = {};
+  wide_steps<false>(block.wide, block.bias, none, no, t);
+  Ints x[4] = {ints_of(t[0]), ints_of(t[1]), ints_of(t[2]), ints_of(t[3])};
+  turn_parts(x);
+  constexpr int kVectors = 4 / kPixels;
+#pragma GCC unroll 4
+  for (int k = 0; k < 4; ++k) {
+    if (k / kVectors >= pixels) break;
+    const int64_t channel = k % kVectors * kLane;
+    if (channel < channels) {
+      put_floats(out + k / kVectors * step + channel * 4, 1, channels - channel, floats_of(x[k]));
+    }
+  }
 }
 
 template <bool kWhole>
@@ -79,7 +108,7 @@ BERTH_TARGET void depthwise_wide(const QuantizedFinish& f, const QuantizedWindow
   const int8_t* const weight = windows.weight + first;
   const uint8_t* const* pixel_taps = windows.taps;
   const int64_t out_row = windows.out_row;
-  uint8_t* out = windows.out + first;
+  uint8_t* out = windows.out + first * (block.to_floats ? 4 : 1);
   for (int64_t i = 0; i < pixels; ++i, pixel_taps += step, out += out_row) {
     Ints sum[4] = {block.start[0], block.start[1], block.start[2], block.start[3]};
     for (int64_t quad = 0; quad < quads; ++quad) {
@@ -91,7 +120,11 @@ BERTH_TARGET void depthwise_wide(const QuantizedFinish& f, const QuantizedWindow
         sum[j] = add_products(sum[j], row_of(x[j]), load_columns(w + j * kDepthwiseChannels));
       }
     }
-    put_raw<4>(out, channels, block_bytes(block, sum));
+    if (block.to_floats) {
+      put_block_floats<1>(block, sum, out, out_row, 1, channels);
+    } else {
+      put_raw<4>(out, channels, block_bytes(block, sum));
+    }
   }
 }
 

@@ -72,10 +72,10 @@ BERTH_LOCAL Floats wide_residual(const WideFinish& wide, const uint8_t* from, So
   return times(to_floats(minus_ints(x, wide.residual_zero)), wide.residual.scale);
 }
 
-// What happens to four registers of scaled sums before they are rounded.
+// What happens to four registers of scaled sums before they are divided and rounded.
 template <bool kResidual>
-BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], const uint8_t* const (&residual)[4],
-                           const SomeBytes (&there)[4], Floats (&t)[4]) {
+BERTH_LOCAL void wide_steps(const WideFinish& wide, const Floats (&bias)[4], const uint8_t* const (&residual)[4],
+                            const SomeBytes (&there)[4], Floats (&t)[4]) {
   if (wide.has_bias) {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) t[i] = plus(t[i], bias[i]);
@@ -94,6 +94,12 @@ BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], cons
   }
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) t[i] = bounded(wide.bounds, t[i]);
+}
+
+template <bool kResidual>
+BERTH_LOCAL void wide_more(const WideFinish& wide, const Floats (&bias)[4], const uint8_t* const (&residual)[4],
+                           const SomeBytes (&there)[4], Floats (&t)[4]) {
+  wide_steps<kResidual>(wide, bias, residual, there, t);
   divide(wide.divider, t);
 }
 

@@ -78,6 +78,13 @@ BERTH_LOCAL void put_columns(uint8_t* out, int64_t step, int64_t pixels, int64_t
   }
 }
 
+template <int kPixels>
+BERTH_LOCAL void put_block(const BlockFinish& block, const Ints (&sum)[4], uint8_t* out, int64_t step, int64_t pixels,
+                           int64_t channels) {
+  if (block.to_floats) return put_block_floats<kPixels>(block, sum, out, step, pixels, channels);
+  put_columns<kPixels>(out, step, pixels, channels, block_bytes(block, sum));
+}
+
 // One column of a whole register at a time. What a column adds to results to its right waits in `one`, which lacks a
 // column, and in `two`, which lacks two.
 template <int kStride, bool kWhole>
@@ -114,7 +121,7 @@ BERTH_LOCAL void run_line(const QuantizedLines& lines, const QuantizedLine& line
       if (kStride == 1) one[j] = add_products(two[j], row, n.taps[1][j]);
       two[j] = add_products(block.start[j], row, n.taps[0][j]);
     }
-    put_raw<4>(out, lines.channels, block_bytes(block, sum));
+    put_block<1>(block, sum, out, out_step, 1, lines.channels);
   }
 }
 
@@ -142,7 +149,7 @@ BERTH_LOCAL void run_line_side_by_side(const QuantizedLines& lines, const Quanti
       sum[j] = add_products(sum[j], row_of(third), n.taps[2][j]);
       x[j] = next[j];
     }
-    put_columns<kPixels>(out, out_step, count - i, lines.channels, block_bytes(block, sum));
+    put_block<kPixels>(block, sum, out, out_step, count - i, lines.channels);
   }
 }
 
@@ -164,7 +171,7 @@ BERTH_TARGET void run_lines(const QuantizedFinish& f, const QuantizedLines& bloc
   for (int64_t i = 0; i < lines.count; ++i) {
     QuantizedLine line = lines.lines[i];
     for (const uint8_t*& row : line.row) row += first;
-    line.out += first;
+    line.out += first * (block.to_floats ? 4 : 1);
     if constexpr (kPixels == 1) {
       run_line<kStride, kWhole>(lines, line, block, n);
     } else {

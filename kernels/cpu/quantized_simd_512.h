@@ -14,6 +14,7 @@ BERTH_LOCAL Ints load_ints(const int32_t* from) { return _mm512_loadu_si512(from
 BERTH_LOCAL void store_floats(float* to, Floats x) { _mm512_storeu_ps(to, x); }
 BERTH_LOCAL void store_ints(int32_t* to, Ints x) { _mm512_storeu_si512(to, x); }
 BERTH_LOCAL Floats floats_of(Raw x) { return _mm512_castsi512_ps(x); }  // the same bits
+BERTH_LOCAL Ints ints_of(Floats x) { return _mm512_castps_si512(x); }
 BERTH_LOCAL Floats to_floats(Ints x) { return _mm512_cvtepi32_ps(x); }
 BERTH_LOCAL Ints to_ints(Floats x) { return _mm512_cvtps_epi32(x); }  // halves to even
 BERTH_LOCAL Floats plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }

@@ -55,11 +55,12 @@ struct QuantizedFinish {
   portable::Activation activation;  // the product's where it is done in registers
 };
 
-/// Whether the same happens to all rows, and makes bytes of them.
-inline bool is_usual(const QuantizedFinish& f) {
-  const portable::QuantizedProduct& p = *f.product;
-  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales && p.out->dtype() != DType::kF32;
+/// Whether the same happens to all rows.
+inline bool is_uniform(const QuantizedFinish& f) {
+  return f.in_registers && f.totals == nullptr && f.zeros == nullptr && !f.row_scales;
 }
+/// The same, and makes bytes of them.
+inline bool is_usual(const QuantizedFinish& f) { return is_uniform(f) && f.product->out->dtype() != DType::kF32; }
 
 /// Part of some rows of the result. Pointers are to their first element; steps from column to column are in elements,
 /// those from row to row in bytes, but for the sums.
@@ -100,7 +101,7 @@ struct QuantizedWindows {
   const int8_t* weight = nullptr;
   int64_t quads = 0;
   uint32_t flip = 0;
-  uint8_t* out = nullptr;  // channels side by side
+  uint8_t* out = nullptr;  // at the first channel; channels side by side
   int64_t out_row = 0;     // bytes
 };
 
@@ -153,7 +154,7 @@ struct QuantizedFunctions {
   void (*finish)(const QuantizedFinish& finish, const QuantizedRows& rows) = nullptr;
   /// Writes a sum for each of kDepthwiseChannels; those behind the last are of no use.
   void (*depthwise)(const QuantizedWindow& window, int32_t* sums) = nullptr;
-  /// From bytes to bytes at once. REQUIRES: is_usual(finish), and there is no residual. May be null, both.
+  /// From bytes to results at once. REQUIRES: is_uniform(finish), and there is no residual. May be null, both.
   void (*depthwise_pixels)(const QuantizedFinish& finish, const QuantizedWindows& windows) = nullptr;
   void (*depthwise_lines)(const QuantizedFinish& finish, const QuantizedLines& lines) = nullptr;
   /// Sum of `count` bytes, each xor the lowest byte of `flip`.
