@@ -199,12 +199,15 @@ class Grouper {
     return whole;
   }
 
-  // Whether views at the end of a group that computes in the program's own memory were left to the program: there they
-  // are names of the delegate's results, while the delegate would copy what it has computed to where its caller wants
-  // it.
+  // Whether views at the end of a group were left to the program. There they are names: of the delegate's results where
+  // it computes in the program's own memory, or of their copies on the host where nothing but the method's caller reads
+  // them. The delegate would copy what it has computed to where its caller wants it.
   bool leave_last_views(const Group& group) {
-    if (!options_.targets[group.target].device.is_cpu()) return false;
     IdVector<ValueId, bool> read(method_.values.size());
+    if (!options_.targets[group.target].device.is_cpu()) {
+      if (&graph_ != &method_.body || !options_.device_io.empty()) return false;
+      read = read_outside(group);
+    }
     bool left = false;
     for (auto id = group.nodes.rbegin(); id != group.nodes.rend(); ++id) {
       const Node& node = method_.node(*id);
@@ -217,6 +220,17 @@ class Grouper {
       ir::for_each_mention(method_, node, [&](const ValueId& value) { read[value] = true; });
     }
     return left;
+  }
+
+  IdVector<ValueId, bool> read_outside(const Group& group) const {
+    IdVector<ValueId, bool> read(method_.values.size());
+    IdVector<NodeId, bool> own(method_.nodes.size());
+    for (NodeId id : group.nodes) own[id] = true;
+    for (NodeId id : graph_.nodes) {
+      if (own[id]) continue;
+      ir::for_each_mention(method_, method_.node(id), [&](const ValueId& value) { read[value] = true; });
+    }
+    return read;
   }
 
   // Whether the group was cut, or lost its first node, as it is beyond what a delegate of its target may have.

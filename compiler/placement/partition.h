@@ -12,8 +12,8 @@
 //               taken as one more input; where there is none, the node stays outside (symbol-unknown)
 //
 // What makes bytes of a large input is a group of its own (entries.h). Groups that hold nothing but views, and that
-// nothing on their device stands beside, are left out (views-only), and so are the last views of groups that compute in
-// the program's own memory (last-view).
+// nothing on their device stands beside, are left out (views-only), and so are last views (last-view): of groups that
+// compute in the program's own memory, and of others where nothing but the method's caller reads them, on the host.
 // Delegates that are there already stay as they are, but that constants among their arguments move inside.
 //
 // Deterministic: the same module and options give the same text.

@@ -193,10 +193,10 @@ TEST(Partition, ViewsAloneAreNotWorthADelegate) {
   EXPECT_EQ(count(placed(text, options_of("sim:0"))), (Counts{0, 0, 0, 0}));
   Options options = options_of("sim:0");
   options.rules = {{"v", sim(0)}};
-  EXPECT_EQ(count(placed(text, options)), (Counts{2, 2, 0, 1}));
+  EXPECT_EQ(count(placed(text, options)), (Counts{1, 1, 0, 1}));
 }
 
-// A delegate that computes in the program's own memory would copy what it has computed only to give it other sizes.
+// A delegate would copy what it has computed only to give it other sizes.
 TEST(Partition, TrailingViewsAreLeftToTheProgram) {
   const char* text = R"(
     method f(%x: f32[2,3]) {
@@ -219,9 +219,36 @@ TEST(Partition, TrailingViewsAreLeftToTheProgram) {
   EXPECT_NE(std::find(why.begin(), why.end(), "partition: aten::view_copy (%v): outside of delegates: last-view"),
             why.end())
       << ::testing::PrintToString(why);
-  // Between a device and the host the copy is of what has the right sizes.
+  // What comes back from a device gets its other sizes on the host.
   const ir::Module away = placed(text, options_of("sim:0"));
-  EXPECT_EQ(away.methods[0].node(away.methods[0].body.nodes[1]).regions[0].nodes.size(), 5u) << ir::print(away);
+  EXPECT_EQ(count(away), (Counts{1, 1, 0, 1}));
+  const ir::Method& far = away.methods[0];
+  EXPECT_EQ(far.node(far.body.nodes[1]).regions[0].nodes.size(), 3u) << ir::print(away);
+  EXPECT_TRUE(far.node(far.body.nodes.back()).is(ir::OpId::unsqueeze_copy_out)) << ir::print(away);
+}
+
+TEST(Partition, TrailingViewsThatADeviceReadsOrKeepsAreInside) {
+  const char* text = R"(
+    method f(%x: f32[6]) {
+      %a: f32[6] = aten::exp(%x)
+      %v: f32[2,3] = aten::view_copy(%a, [2, 3])
+      %n: f32[2,3] = aten::neg(%v)
+      return %v, %n
+    })";
+  Options options = options_of("sim:0,sim:1");
+  options.rules = {{"n", sim(1)}};
+  const ir::Module both = placed(text, options);
+  EXPECT_EQ(both.methods[0].node(both.methods[0].body.nodes[1]).regions[0].nodes.size(), 2u) << ir::print(both);
+  const char* alone = R"(
+    method f(%x: f32[6]) {
+      %a: f32[6] = aten::exp(%x)
+      %v: f32[2,3] = aten::view_copy(%a, [2, 3])
+      return %v
+    })";
+  Options kept = options_of("sim:0");
+  kept.device_io = {*parse_device_io("v=sim:0")};
+  const ir::Module stays = placed(alone, kept);
+  EXPECT_EQ(stays.methods[0].node(stays.methods[0].body.nodes[1]).regions[0].nodes.size(), 2u) << ir::print(stays);
 }
 
 TEST(Partition, TrailingViewsInAPlaceRuleAreInside) {

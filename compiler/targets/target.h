@@ -40,7 +40,7 @@ enum class Support : uint8_t {
   kSymbolUnknown,      // symbol-unknown: it needs a size that no input of the delegate has as a dimension
   kPlacedElsewhere,    // placed-elsewhere: it was asked to run on another device
   kViewsOnly,          // views-only: nothing around it runs there, and it computes nothing
-  kLastView,           // last-view: a name of what a delegate computes in the program's own memory
+  kLastView,           // last-view: a name of what a delegate computes, or of its copy on the host
   kRefused,            // refused: the target does not take it, and says why
   kEffects,            // effects: its calls keep their order in the program
   kLimit,              // limit: alone it has more inputs or outputs than a delegate of the target may have
