@@ -10,6 +10,7 @@
 #include "format/activation_names.h"
 #include "format/elementwise_code.h"
 #include "kernels/cpu/guarded_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 #include "kernels/cpu/packing.h"
 
 namespace berth::cpu {
@@ -23,7 +24,7 @@ class GuardedCalls {
   explicit GuardedCalls(unsigned seed) : random_(seed), memory_(random_) {}
 
   void any() {
-    switch (whole(0, 19)) {
+    switch (whole(0, 20)) {
       case 0:
       case 1: return attention();
       case 2:
@@ -43,6 +44,7 @@ class GuardedCalls {
       case 16: return block();
       case 17: return samples();
       case 18: return weight_rows();
+      case 19: return cast();
       default: return mean();
     }
   }
@@ -478,15 +480,32 @@ class GuardedCalls {
   }
 
   void norm() {
+    const DType types[] = {DType::kF32, DType::kF32, DType::kF16, DType::kBF16};
+    const DType type = types[whole(0, 3)];
+    const auto typed = [&](const Array& wide) { return type == DType::kF32 ? wide : memory_(as_type(wide, type)); };
+    const auto result = [&](Sizes of) { return Array(type, std::move(of)); };
+    // How much a rounding is, beside the portable kernels' own.
+    const double largest = type == DType::kF32 ? 1 : 1000;
     const Sizes sizes = {whole(1, 4), whole(1, 5), truth() ? whole(1, 80) : whole(200, 400)};
-    const Array input = numbers(sizes, {}, special());
+    const Array input = typed(numbers(sizes, {}, special()));
     const int32_t n = sizes[2];
     compare("aten::native_layer_norm.out",
-            {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(numbers({n})),
-             truth() ? Arg(nullptr) : Arg(numbers({n})), 1e-5},
-            {testing::f32(sizes), testing::f32({sizes[0], sizes[1], 1}), testing::f32({sizes[0], sizes[1], 1})}, 10);
-    compare("aten::_softmax.out", {input, whole(-3, 2), false}, {testing::f32(sizes)}, 1);
-    compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {testing::f32(sizes)}, 1);
+            {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(typed(numbers({n}))),
+             truth() ? Arg(nullptr) : Arg(truth() ? typed(numbers({n})) : numbers({n})), 1e-5},
+            {result(sizes), result({sizes[0], sizes[1], 1}), result({sizes[0], sizes[1], 1})}, 10 * largest);
+    compare("aten::_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, largest);
+    compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, 5 * largest);
+  }
+
+  void cast() {
+    const DType type = truth() ? DType::kF16 : DType::kBF16;
+    const Sizes sizes = {whole(1, 3), size(), whole(1, 9), truth() ? whole(1, 9) : whole(1000, 3000)};
+    const std::vector<uint8_t> order = order_of(4), other = truth() ? order : order_of(4);
+    const Array wide = numbers(sizes, order, special());
+    const std::vector<int64_t> target(other.begin(), other.end());
+    compare("dim_order_ops::_to_dim_order_copy.out", {wide, false, target}, {Array(type, sizes, {}, other)});
+    compare("dim_order_ops::_to_dim_order_copy.out", {memory_(as_type(wide, type)), false, target},
+            {Array(DType::kF32, sizes, {}, other)});
   }
 
   void mean() {

@@ -1,11 +1,12 @@
 // Layer norm, group norm and softmax against the portable kernels. The fears: ends of rows, a mean far from 0, weights
-// that are not there, numbers beyond the exponential's range, an output that is the input.
+// that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a result that is
+// rounded twice, or off by the numbers of another row.
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "kernels/cpu/compare_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 
 namespace berth::cpu {
 namespace {
@@ -13,6 +14,99 @@ namespace {
 using testing::Arg;
 using testing::Array;
 using testing::f32;
+
+// Of arrays of f32 that hold numbers of `type`: those of the kernel of f32, rounded.
+void expect_rounded(const std::string& name, DType type, const std::vector<Arg>& wide, const std::vector<Arg>& narrow,
+                    const std::vector<Array>& outs) {
+  for (const int threads : {1, 3}) {
+    for_each_simd_target([&](const char* target) {
+      SCOPED_TRACE(name + " on " + std::to_string(threads) + " threads, " + target);
+      std::vector<Array> found;
+      for (const Array& out : outs) found.push_back(as_type(out, type));
+      ASSERT_EQ(call(kernel_of(kernels(), name), wide, outs, threads).error, Error::kOk);
+      ASSERT_EQ(call(kernel_of(kernels(), name), narrow, found, threads).error, Error::kOk);
+      for (size_t i = 0; i < outs.size(); ++i) expect_close(as_type(outs[i], type), found[i], 0);
+    });
+  }
+}
+
+struct Pair {
+  Array wide, narrow;
+};
+
+Pair random_pair(std::mt19937& random, DType type, std::vector<int32_t> sizes, bool special = false,
+                 std::vector<uint8_t> order = {}) {
+  const Array narrow = as_type(random_array(random, std::move(sizes), std::move(order), special), type);
+  return {as_type(narrow, DType::kF32), narrow};
+}
+
+constexpr DType kNarrowTypes[] = {DType::kF16, DType::kBF16};
+
+TEST(LayerNorm, NarrowRowsGiveTheBitsOfRoundedOnes) {
+  std::mt19937 random(8);
+  for (const DType type : kNarrowTypes) {
+    for (const int32_t n : {1, 7, 16, 65, 384, 5000}) {
+      for (const int32_t rows : {1, 40}) {
+        const Pair x = random_pair(random, type, {rows, n});
+        const Pair w = random_pair(random, type, {n}), b = random_pair(random, type, {n});
+        const std::vector<Array> outs = {f32({rows, n}), f32({rows, 1}), f32({rows, 1})};
+        const std::vector<int64_t> shape = {n};
+        constexpr char kName[] = "aten::native_layer_norm.out";
+        expect_rounded(kName, type, {x.wide, shape, w.wide, b.wide, 1e-5}, {x.narrow, shape, w.narrow, b.narrow, 1e-5},
+                       outs);
+        expect_rounded(kName, type, {x.wide, shape, w.wide, nullptr, 1e-5}, {x.narrow, shape, w.wide, nullptr, 1e-5},
+                       outs);
+        expect_rounded(kName, type, {x.wide, shape, nullptr, b.wide, 1e-5}, {x.narrow, shape, nullptr, b.narrow, 1e-5},
+                       outs);
+        expect_rounded(kName, type, {x.wide, shape, nullptr, nullptr, 1e-5}, {x.narrow, shape, nullptr, nullptr, 1e-5},
+                       outs);
+      }
+    }
+  }
+}
+
+TEST(LayerNorm, MomentsOfNarrowRowsMayBeF32) {
+  std::mt19937 random(9);
+  const Pair x = random_pair(random, DType::kBF16, {6, 33});
+  const std::vector<int64_t> shape = {33};
+  const std::vector<Array> outs = {f32({6, 33}), f32({6, 1}), f32({6, 1})};
+  const std::vector<Array> found = {as_type(outs[0], DType::kBF16), f32({6, 1}), f32({6, 1})};
+  const KernelEntry& kernel = kernel_of(kernels(), "aten::native_layer_norm.out");
+  ASSERT_EQ(call(kernel, {x.wide, shape, nullptr, nullptr, 1e-5}, outs, 1).error, Error::kOk);
+  ASSERT_EQ(call(kernel, {x.narrow, shape, nullptr, nullptr, 1e-5}, found, 1).error, Error::kOk);
+  expect_close(outs[1], found[1], 0);
+  expect_close(outs[2], found[2], 0);
+}
+
+TEST(Softmax, NarrowRowsGiveTheBitsOfRoundedOnes) {
+  std::mt19937 random(10);
+  for (const DType type : kNarrowTypes) {
+    for (const int32_t n : {1, 3, 8, 9, 33, 197, 5000}) {
+      for (const int32_t rows : {1, 7, 37}) {
+        const Pair x = random_pair(random, type, {rows, n}, rows == 7);
+        for (const char* name : {"aten::_softmax.out", "aten::_log_softmax.out"}) {
+          expect_rounded(name, type, {x.wide, -1, false}, {x.narrow, 1, false}, {f32({rows, n})});
+        }
+      }
+    }
+    const Pair image = random_pair(random, type, {2, 21, 4, 5}, false, {0, 2, 3, 1});
+    expect_rounded("aten::_softmax.out", type, {image.wide, 1, false}, {image.narrow, 1, false},
+                   {array_like(image.wide)});
+  }
+}
+
+TEST(Softmax, NarrowRowsInPlaceAndAlongAnotherDimension) {
+  std::mt19937 random(11);
+  const Pair x = random_pair(random, DType::kF16, {33, 500});
+  const Array y = array_like(x.narrow);
+  const KernelEntry& kernel = kernel_of(kernels(), "aten::_softmax.out");
+  ASSERT_EQ(call(kernel, {x.narrow, 1, false}, {y}, 3).error, Error::kOk);
+  expect_same_as_portable("aten::_softmax.out", {x.narrow, 0, false}, {y}, 2e-3);
+  const Array z = array_like(x.narrow);
+  ASSERT_EQ(call(kernel, {x.narrow, 1, false}, {z}, 3).error, Error::kOk);
+  ASSERT_EQ(call(kernel, {x.narrow, 1, false}, {x.narrow}, 3).error, Error::kOk);
+  expect_close(z, x.narrow, 0);
+}
 
 TEST(LayerNorm, RowsOfEveryLength) {
   std::mt19937 random(1);

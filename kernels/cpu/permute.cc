@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "kernels/cpu/interleave.h"
+#include "kernels/cpu/widen.h"
 #include "kernels/portable/iterate.h"
+#include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/layout_boxes.h"
 #include "kernels/portable/portable.h"
 
@@ -114,6 +116,26 @@ Error run_whole(KernelContext& context, const Args& args, Error (*portable_kerne
   return run_streams(context, self, box, out) ? Error::kOk : portable_kernel(context, args);
 }
 
+// From f32 to 16 bits or back, everything where it is.
+bool is_cast(const Tensor& self, const Tensor& out) {
+  const bool widens = has_16_bits(self.dtype()) && out.dtype() == DType::kF32;
+  const bool narrows = self.dtype() == DType::kF32 && has_16_bits(out.dtype());
+  return (widens || narrows) && self.numel() > 0 && self.dim_order() == out.dim_order();
+}
+
+Error run_cast(KernelContext& context, const Tensor& self, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, self.sizes()));
+  BERTH_RETURN_IF_ERROR(portable::check_memory(context, self, out));
+  context.parallel_for(self.numel(), kGrainElements, [&](int64_t begin, int64_t end) {
+    if (out.dtype() == DType::kF32) {
+      widen(self.dtype(), static_cast<const uint16_t*>(self.raw()) + begin, out.data<float>() + begin, end - begin);
+    } else {
+      narrow(out.dtype(), self.data<float>() + begin, static_cast<uint16_t*>(out.raw()) + begin, end - begin);
+    }
+  });
+  return Error::kOk;
+}
+
 }  // namespace
 
 Error permute_copy_out(KernelContext& context, const arguments::permute_copy_out& args) {
@@ -133,6 +155,7 @@ Error clone_dim_order_out(KernelContext& context, const arguments::clone_dim_ord
 }
 
 Error to_dim_order_copy_out(KernelContext& context, const arguments::to_dim_order_copy_out& args) {
+  if (is_cast(args.self, args.out)) return run_cast(context, args.self, args.out);
   return run_whole(context, args, portable::to_dim_order_copy_out);
 }
 
