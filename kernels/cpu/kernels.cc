@@ -24,6 +24,7 @@
 #include "kernels/cpu/pool.h"
 #include "kernels/cpu/resize.h"
 #include "kernels/cpu/shuffle.h"
+#include "kernels/cpu/wide_products.h"
 #endif
 
 namespace berth::cpu {
@@ -45,6 +46,8 @@ KernelTable kernels() {
       entry<mul_out>(),
       entry<sub_out>(),
       entry<mean_dim_out>(),
+      entry<bmm_out, bmm_temp_bytes>(),
+      entry<mm_out, mm_temp_bytes>(),
       entry<log_softmax_out, log_softmax_temp_bytes>(),
       entry<softmax_out, softmax_temp_bytes>(),
       entry<native_group_norm_out, native_group_norm_temp_bytes>(),
