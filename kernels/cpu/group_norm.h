@@ -1,4 +1,5 @@
-// Group norm of f32 images whose channels lie innermost; anything else goes to the portable kernel.
+// Group norm of images of f32, f16 and bf16 whose channels lie innermost, and of 16 bits too where they lie outermost;
+// anything else goes to the portable kernel. What has 16 bits is widened a block at a time.
 //
 // An image's pixels are cut into blocks, each with a mean and a sum of squares of every channel; those are joined, in
 // double precision, to the moments of the groups (Chan, Golub, LeVeque, The American Statistician 37(3), 1983). How

@@ -465,36 +465,42 @@ class GuardedCalls {
     expect_near(want, found, 0);
   }
 
+  // f32 most often.
+  DType any_type() {
+    const DType types[] = {DType::kF32, DType::kF32, DType::kF16, DType::kBF16};
+    return types[whole(0, 3)];
+  }
+  Array typed(DType type, const Array& wide) { return type == DType::kF32 ? wide : memory_(as_type(wide, type)); }
+  // What compare() allows for a rounding, beside the portable kernels' own.
+  static double roundings(DType type) { return type == DType::kF32 ? 1 : 1000; }
+
   void group_norm() {
+    const DType type = any_type();
     const int32_t batch = whole(1, 3), groups = whole(1, 5), channels = groups * whole(1, 20);
     const int32_t height = whole(1, 9), width = whole(0, 4) == 0 ? whole(300, 500) : size();
     const Sizes sizes = {batch, channels, height, width};
     const std::vector<uint8_t> order = order_of(4);
-    const Arg weight = truth() ? Arg(numbers({channels})) : Arg(nullptr);
+    const Arg weight = truth() ? Arg(typed(type, numbers({channels}))) : Arg(nullptr);
     const Arg bias = truth() ? Arg(numbers({channels})) : Arg(nullptr);
     compare("aten::native_group_norm.out",
-            {numbers(sizes, order), weight, bias, batch, channels, height * width, groups, 0.1},
-            {Array(DType::kF32, sizes, {}, truth() ? order : order_of(4)), testing::f32({batch, groups}),
-             testing::f32({batch, groups})},
-            10);
+            {typed(type, numbers(sizes, order)), weight, bias, batch, channels, height * width, groups, 0.1},
+            {Array(type, sizes, {}, truth() ? order : order_of(4)), Array(type, {batch, groups}),
+             Array(type, {batch, groups})},
+            10 * roundings(type));
   }
 
   void norm() {
-    const DType types[] = {DType::kF32, DType::kF32, DType::kF16, DType::kBF16};
-    const DType type = types[whole(0, 3)];
-    const auto typed = [&](const Array& wide) { return type == DType::kF32 ? wide : memory_(as_type(wide, type)); };
+    const DType type = any_type();
     const auto result = [&](Sizes of) { return Array(type, std::move(of)); };
-    // How much a rounding is, beside the portable kernels' own.
-    const double largest = type == DType::kF32 ? 1 : 1000;
     const Sizes sizes = {whole(1, 4), whole(1, 5), truth() ? whole(1, 80) : whole(200, 400)};
-    const Array input = typed(numbers(sizes, {}, special()));
+    const Array input = typed(type, numbers(sizes, {}, special()));
     const int32_t n = sizes[2];
     compare("aten::native_layer_norm.out",
-            {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(typed(numbers({n}))),
-             truth() ? Arg(nullptr) : Arg(truth() ? typed(numbers({n})) : numbers({n})), 1e-5},
-            {result(sizes), result({sizes[0], sizes[1], 1}), result({sizes[0], sizes[1], 1})}, 10 * largest);
-    compare("aten::_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, largest);
-    compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, 5 * largest);
+            {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(typed(type, numbers({n}))),
+             truth() ? Arg(nullptr) : Arg(truth() ? typed(type, numbers({n})) : numbers({n})), 1e-5},
+            {result(sizes), result({sizes[0], sizes[1], 1}), result({sizes[0], sizes[1], 1})}, 10 * roundings(type));
+    compare("aten::_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, roundings(type));
+    compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, 5 * roundings(type));
   }
 
   void cast() {
