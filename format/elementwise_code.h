@@ -7,7 +7,8 @@
 //   inputs x, y; constants [0.5]; code [kMul, 0, 2, 0,  kAdd, 3, 1, 0]     out = x * 0.5 + y
 //
 // Steps compute in f32. An input of another type is converted when it is read; the last step says which type the result
-// has: f32, or u8 and i8 after kToU8 and kToI8. So a chain between quantised tensors reads and writes bytes:
+// has: f32, u8 and i8 after kToU8 and kToI8, or f16 and bf16 after kToF16 and kToBF16. So a chain between tensors of
+// f16 reads and writes those and is rounded once, and one between quantised tensors reads and writes bytes:
 //
 //   input u8; constants [128, 0.5, 0, 255]
 //   code [kSub, 0, 1, 0,  kMul, 5, 2, 0,  kRelu, 6, 0, 0,  kDiv, 7, 2, 0,  kRound, 8, 0, 0,  kAdd, 9, 1, 0,
@@ -64,8 +65,10 @@ enum class Op : uint8_t {
   kNanTo = 31,        // a is NaN ? b : a
   kToU8 = 32,         // a as u8: towards zero, the low bits of what does not fit, 0 for NaN
   kToI8 = 33,         // a as i8, in the same way
+  kToF16 = 34,        // a as f16: the nearest, half to even
+  kToBF16 = 35,       // a as bf16, in the same way
 };
-constexpr size_t kOps = 34;
+constexpr size_t kOps = 36;
 
 /// The number of operands of `op`: 1, 2 or 3.
 constexpr int operands(Op op) {
@@ -88,7 +91,13 @@ constexpr int operands(Op op) {
 
 /// The type of a chain's result, by its last step.
 constexpr DType result_type(Op last) {
-  return last == Op::kToU8 ? DType::kU8 : last == Op::kToI8 ? DType::kI8 : DType::kF32;
+  switch (last) {
+    case Op::kToU8: return DType::kU8;
+    case Op::kToI8: return DType::kI8;
+    case Op::kToF16: return DType::kF16;
+    case Op::kToBF16: return DType::kBF16;
+    default: return DType::kF32;
+  }
 }
 
 /// What inputs may be.

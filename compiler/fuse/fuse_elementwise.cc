@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compiler/fuse/fuse_activations.h"
+#include "compiler/fuse/wide_values.h"
 #include "format/elementwise_code.h"
 
 namespace berth::fuse {
@@ -127,6 +128,8 @@ bool dequantises(const Node& node) {
   return node.is(OpId::dequantize_per_tensor_out) || node.is(OpId::dequantize_per_tensor_Tensor_out);
 }
 
+Op to_half(DType dtype) { return dtype == DType::kF16 ? Op::kToF16 : Op::kToBF16; }
+
 // Steps that a node becomes by itself.
 size_t own_steps(const Node& node) {
   if (quantises(node)) return 6;
@@ -141,11 +144,12 @@ constexpr size_t kDequantising = 2;
 
 class Reader {
  public:
-  /// `bytes`: whether chains may read and write other types than f32. `read_often`: bytes whose readers are more than
+  /// `bytes`: whether chains may read and write bytes. `halves`: whether those of f16 and bf16 are computed as f32, and
+  /// are rounded where they end or go on in f32. `read_often`: bytes whose readers are more than
   /// the nodes say. `shallow`: for chains that only_dequantises() is asked about: bytes are inputs, whatever makes them,
   /// and what takes more steps is not read to its end.
-  Reader(const Context& context, bool bytes, const std::set<ValueId>& read_often, bool shallow)
-      : context_(context), bytes_(bytes), read_often_(read_often), shallow_(shallow) {}
+  Reader(const Context& context, bool bytes, bool halves, const std::set<ValueId>& read_often, bool shallow)
+      : context_(context), bytes_(bytes), halves_(halves), read_often_(read_often), shallow_(shallow) {}
 
   bool only_dequantises(const Chain& chain) const {
     if (chain.inputs.size() != 1 || !is_of_bytes(type_of(chain.inputs[0])) || chain.steps.size() > kDequantising) {
@@ -165,7 +169,7 @@ class Reader {
     if (bytes_ && is_cast(node)) return cast(node, after, chain, result);
     if (bytes_ && quantises(node)) return quantised(node, after, chain, result);
     if (bytes_ && dequantises(node)) return dequantised(node, after, chain, result);
-    if (!is_f32(node.results[0]) || !takes_f32(node)) return false;
+    if (!is_float(node.results[0]) || !takes_floats(node)) return false;
     if (const auto op = unary(node)) {
       *result = chain->step(*op, operand(node, 0, after, chain));
       return true;
@@ -195,6 +199,7 @@ class Reader {
     return type == nullptr ? DType::kBool : type->dtype;
   }
   bool is_f32(ValueId value) const { return type_of(value) == DType::kF32; }
+  bool is_float(ValueId value) const { return is_f32(value) || (halves_ && has_16_bits(type_of(value))); }
 
   static bool is_cast(const Node& node) { return node.is(OpId::to_dim_order_copy_out) || node.is(OpId::to_copy_out); }
 
@@ -210,7 +215,7 @@ class Reader {
     return node.is(OpId::round_out) ? std::optional<Op>(Op::kRound) : unary_op(node);
   }
 
-  // To f32, which needs no step, or from f32 to bytes.
+  // To f32, or to 16 bits on the way, which need no step, or from f32 to bytes.
   bool cast(const Node& node, size_t after, Chain* chain, Operand* result) const {
     const ValueId from = value_argument(node, 0);
     const ir::TensorType& before = context_.type(from);
@@ -218,7 +223,8 @@ class Reader {
     if (before.shape != now.shape || before.dim_order != now.dim_order) return false;
     const bool widens = now.dtype == DType::kF32 && before.dtype != DType::kF32;
     const bool narrows = before.dtype == DType::kF32 && is_of_bytes(now.dtype);
-    if (!narrows && !(widens && elementwise::is_input_type(before.dtype))) return false;
+    const bool passes = halves_ && has_16_bits(now.dtype) && is_float(from);
+    if (!narrows && !passes && !(widens && elementwise::is_input_type(before.dtype))) return false;
     *result = value(from, node, after, chain);
     if (narrows) *result = chain->step(to_byte(now.dtype), *result);
     return true;
@@ -255,10 +261,10 @@ class Reader {
     return true;
   }
 
-  bool takes_f32(const Node& node) const {
+  bool takes_floats(const Node& node) const {
     bool all = true;
     for (const ir::Argument& argument : node.args) {
-      ir::for_each_value(argument, [&](const ValueId& value) { all = all && is_f32(value); });
+      ir::for_each_value(argument, [&](const ValueId& value) { all = all && is_float(value); });
     }
     return all;
   }
@@ -322,6 +328,9 @@ class Reader {
     Chain longer = *chain;
     Operand result;
     if (alone ? read(*maker, after, &longer, &result) : read_bytes(*maker, after, &longer, &result)) {
+      if (leaves_halves(value, reader) && result.kind == Operand::Kind::kStep) {
+        result = longer.step(to_half(type_of(value)), result);
+      }
       if (longer.fits()) {
         *chain = std::move(longer);
         return result;
@@ -330,13 +339,19 @@ class Reader {
     return chain->input(value);
   }
 
+  // Whether `reader` computes in another type than that of 16 bits which `value` has: it gets what that can hold.
+  bool leaves_halves(ValueId value, const Node& reader) const {
+    return halves_ && has_16_bits(type_of(value)) && !has_16_bits(type_of(reader.results[0]));
+  }
+
   // Of bytes that are made numbers for several readers, each reads the bytes: they are a quarter of what the numbers
   // are. They are an input for each, whatever makes them.
   bool read_bytes(const Node& maker, size_t after, Chain* chain, Operand* result) const {
     Chain own;
     if (!bytes_ || !maker.is(OpId::fused_elementwise_out) || own_steps(maker) > kDequantising) return false;
     // Within a chain that is read for bytes alone, what comes after counts too, so that nothing is read to its beginning.
-    if (!Reader(context_, bytes_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result)) return false;
+    if (!Reader(context_, bytes_, halves_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result))
+      return false;
     if (!only_dequantises(own)) return false;
     ++chain->nodes;
     chain->read_often.push_back(own.inputs[0]);
@@ -352,13 +367,17 @@ class Reader {
     return true;
   }
 
-  // The steps of a chain whose inputs are `known`.
+  // The steps of a chain whose inputs are `known`, but for a last one that rounds to 16 bits.
   static void append_code(const Node& node, std::vector<Operand> known, Chain* chain, Operand* result) {
     const auto& code = std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]);
     const auto& constants = std::get<ir::FloatList>(node.args[arg::fused_elementwise_out::constants]);
     for (double constant : constants) known.push_back(chain->constant(constant));
     for (size_t i = 0; i + 3 < code.size(); i += 4) {
       const Op op = static_cast<Op>(code[i].value);
+      if (i + 4 == code.size() && has_16_bits(elementwise::result_type(op))) {
+        *result = known[code[i + 1].value];
+        return;
+      }
       std::array<Operand, 3> own{};
       for (int k = 0; k < elementwise::operands(op); ++k) {
         own[k] = known[code[i + 1 + k].value];
@@ -370,6 +389,7 @@ class Reader {
 
   const Context& context_;
   const bool bytes_;
+  const bool halves_;
   const std::set<ValueId>& read_often_;
   const bool shallow_;
 };
@@ -381,31 +401,52 @@ enum class ByteUse {
   kWanted,  // so do the products that read what chains make, which had better be bytes
 };
 
+// What targets do with chains; those of which it is the same are fused together.
+struct Use {
+  ByteUse bytes = ByteUse::kNone;
+  bool halves = false;  // chains of f16 and bf16 are wanted
+
+  bool operator==(const Use& other) const { return bytes == other.bytes && halves == other.halves; }
+};
+
 // Bytes that are made numbers stay bytes in memory where they are wanted, for those who read the numbers may read them
 // instead: then what makes the bytes is not taken along. REQUIRES: `*chain` is empty.
-bool read_chain(const Context& context, const Node& node, ByteUse bytes, const std::set<ValueId>& read_often,
+bool read_chain(const Context& context, const Node& node, Use use, const std::set<ValueId>& read_often, size_t after,
                 Chain* chain, Operand* last) {
-  if (bytes == ByteUse::kWanted) {
-    const Reader shallow(context, true, read_often, true);
+  if (use.bytes == ByteUse::kWanted) {
+    const Reader shallow(context, true, use.halves, read_often, true);
     if (shallow.read(node, 0, chain, last) && shallow.only_dequantises(*chain)) return true;
     *chain = Chain();
   }
-  return Reader(context, bytes != ByteUse::kNone, read_often, false).read(node, 0, chain, last);
+  return Reader(context, use.bytes != ByteUse::kNone, use.halves, read_often, false).read(node, after, chain, last);
 }
 
-Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id, ByteUse bytes,
+// Whether `node` gives a tensor of 16 bits for which a chain is wanted.
+bool rounds(const Context& context, const Node& node, Use use) {
+  if (!use.halves || node.results.size() != 1) return false;
+  const ir::TensorType* type = context.method().value(node.results[0]).tensor();
+  return type != nullptr && has_16_bits(type->dtype);
+}
+
+Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId id, Use use,
                                     std::set<ValueId>* read_often) {
   const Node& node = context.node(id);
   Chain chain;
   Operand last;
-  if (!read_chain(context, node, bytes, *read_often, &chain, &last)) return passes::Action::keep();
+  const bool rounded = rounds(context, node, use);
+  if (!read_chain(context, node, use, *read_often, rounded ? 1 : 0, &chain, &last)) return passes::Action::keep();
   // Alone, these have no fast kernel but this one.
-  const bool quantisation = quantises(node) || dequantises(node);
-  if (chain.nodes < 2 && !quantisation) return passes::Action::keep();
+  const bool alone = quantises(node) || dequantises(node) || (rounded && !node.is(OpId::fused_elementwise_out));
+  if (chain.nodes < 2 && !alone) return passes::Action::keep();
   // Bytes that were made numbers again, and no more: the next step takes them.
   const bool whole = last.kind == Operand::Kind::kStep && last.index + 1 == chain.steps.size();
-  if (!whole || !chain.fits()) return passes::Action::keep();
+  if (!whole) return passes::Action::keep();
   const ir::TensorType& type = context.type(node.results[0]);
+  if (rounded) chain.step(to_half(type.dtype), last);
+  // What was rounded on the way is f32 again: the last step says of which type the result is.
+  const bool widened = type.dtype == DType::kF32 && has_16_bits(elementwise::result_type(chain.steps.back().op));
+  if (widened) chain.step(Op::kMul, last, chain.constant(1));
+  if (!chain.fits()) return passes::Action::keep();
   if (elementwise::result_type(chain.steps.back().op) != type.dtype) return passes::Action::keep();
   context.remark(node, Reason::kFused, "berth::elementwise");
   read_often->insert(chain.read_often.begin(), chain.read_often.end());
@@ -417,22 +458,25 @@ Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId
   return context.replace(id, made);
 }
 
-ByteUse use_of_bytes(const targets::Target& target) {
-  if (takes_bytes(target)) return ByteUse::kWanted;
-  return target.fuses && target.backend == "berth.vulkan" ? ByteUse::kRead : ByteUse::kNone;
+Use use_of(const targets::Target& target) {
+  if (takes_bytes(target)) return {ByteUse::kWanted, target.narrow_weights && !target.narrow_tensors};
+  return {target.fuses && target.backend == "berth.vulkan" ? ByteUse::kRead : ByteUse::kNone, false};
 }
+
+constexpr Use kUses[] = {
+    {ByteUse::kWanted, true}, {ByteUse::kWanted, false}, {ByteUse::kRead, false}, {ByteUse::kNone, false}};
 
 }  // namespace
 
 Expected<passes::Changed> fuse_elementwise(ir::Module& module, const Targets& targets, const passes::Options& options) {
   passes::Changed changed = passes::Changed::kNo;
-  for (const ByteUse bytes : {ByteUse::kWanted, ByteUse::kRead, ByteUse::kNone}) {
+  for (const Use use : kUses) {
     Targets own;
     std::copy_if(targets.begin(), targets.end(), std::back_inserter(own),
-                 [&](const targets::Target& target) { return use_of_bytes(target) == bytes; });
-    const auto visits = [bytes] {
-      return Visit([bytes, read_often = std::set<ValueId>()](Context& context, ir::Builder& build, NodeId id) mutable {
-        return fuse_chain(context, build, id, bytes, &read_often);
+                 [&](const targets::Target& target) { return use_of(target) == use; });
+    const auto visits = [use] {
+      return Visit([use, read_often = std::set<ValueId>()](Context& context, ir::Builder& build, NodeId id) mutable {
+        return fuse_chain(context, build, id, use, &read_often);
       });
     };
     BERTH_ASSIGN_OR_RETURN(const passes::Changed more, rewrite_regions(module, own, options, visits));

@@ -42,6 +42,81 @@ TEST(FuseElementwise, SizesAreNotNumbersOfAChain) {
   }
 }
 
+// Models that are f16 or bf16 themselves. The fears: a result that is rounded on the way, a cast between a chain and a
+// product, a chain that reads another type than its operators.
+TEST(FuseElementwise, ChainsOf16BitsAreRoundedOnce) {
+  for (const std::string type : {"bf16", "f16"}) {
+    const Fused one = fuse_module(passes::parsed(filled(R"(
+      method forward(%x: $t[4,6], %g: $t[6]) {
+        %a: $t[4,6] = aten::mul.Tensor(%x, %g)
+        %b: $t[4,6] = aten::sigmoid(%a)
+        %c: $t[4,6] = aten::add.Tensor(%b, %x, 1)
+        return %c
+      })",
+                                                        {{"t", type}})),
+                                  7, 2e-2);
+    EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+    // mul, sigmoid, add, to 16 bits.
+    const std::string last = type == "f16" ? "34" : "35";
+    EXPECT_NE(one.text.find("[2, 0, 1, 0, 16, 2, 0, 0, 0, 3, 0, 0, " + last + ", 4, 0, 0]"), std::string::npos)
+        << one.text;
+  }
+}
+
+TEST(FuseElementwise, ASingleOperatorOf16BitsIsAChain) {
+  const std::string text = R"(
+    method forward(%x: $t[4,6]) {
+      %a: $t[4,6] = aten::tanh(%x)
+      return %a
+    })";
+  EXPECT_EQ(fuse_module(passes::parsed(filled(text, {{"t", "f16"}})), 7, 2e-3).operators(), "berth::elementwise");
+  EXPECT_EQ(fuse_module(passes::parsed(filled(text, {{"t", "f32"}})), 7, 2e-3).operators(), "aten::tanh");
+  EXPECT_EQ(fuse_module(passes::parsed(filled(text, {{"t", "f64"}})), 7, 2e-3).operators(), "aten::tanh");
+}
+
+TEST(FuseElementwise, CastsToProductsAndFromThemAreStepsOfChains) {
+  const Fused one = fuse_module(passes::parsed(R"(
+    const @w: f16[2,2] = dense<[1.0, 2.0, 3.0, 4.0]>
+    method forward(%x: f16[4,2]) {
+      %w: f16[2,2] = const @w
+      %a: f16[4,2] = aten::mm(%x, %w)
+      %t: f16[4,2] = aten::tanh(%a)
+      %s: f16[4,2] = aten::mul.Scalar(%t, 0.5)
+      %y: f16[4,2] = aten::mm(%s, %w)
+      return %y
+    })"),
+                                7, 1e-2);
+  EXPECT_EQ(one.operators(),
+            "dim_order_ops::_to_dim_order_copy berth::linear berth::elementwise berth::linear "
+            "dim_order_ops::_to_dim_order_copy")
+      << one.text;
+}
+
+// What two read has its type in memory, and is rounded to it.
+TEST(FuseElementwise, AResultOf16BitsThatTwoReadStays) {
+  const Fused one = fuse_module(passes::parsed(R"(
+    method forward(%x: f16[4,2]) {
+      %t: f16[4,2] = aten::tanh(%x)
+      %s: f16[4,2] = aten::neg(%t)
+      return %s, %t
+    })"),
+                                7, 1e-2);
+  EXPECT_EQ(one.operators(), "berth::elementwise berth::elementwise") << one.text;
+}
+
+TEST(FuseElementwise, TypesMayMeetInAChain) {
+  const Fused one = fuse_module(passes::parsed(R"(
+    method forward(%x: f16[4,2], %y: f32[4,2], %z: bf16[4,2]) {
+      %w: f32[4,2] = dim_order_ops::_to_dim_order_copy(%x, false, none, f32)
+      %s: f32[4,2] = aten::mul.Tensor(%w, %y)
+      %n: bf16[4,2] = dim_order_ops::_to_dim_order_copy(%s, false, none, bf16)
+      %m: bf16[4,2] = aten::sub.Tensor(%n, %z, 1)
+      return %m
+    })"),
+                                7, 5e-2);
+  EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+}
+
 void fuse_on_a_small_stack(ir::Module& module) {
   delegate_all(module);
   pthread_attr_t small;

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/element_ends.h"
 #include "kernels/cpu/element_step.h"
+#include "kernels/cpu/widen.h"
 #include "kernels/portable/broadcast.h"
 #include "kernels/portable/convert.h"
 #include "kernels/portable/iterate.h"
@@ -180,6 +181,8 @@ class Runner {
     }
     if (type == DType::kU8 || type == DType::kI8 || type == DType::kI32) {
       dequantise_elements(type, in, n, ends_.load[k], to);
+    } else if (has_16_bits(type)) {
+      widen(type, in, to, n);
     } else {
       portable::convert_elements(type, in, DType::kF32, to, n);
     }
@@ -202,7 +205,7 @@ class Runner {
 
   // Where rounding follows, the bits are the portable kernel's: a byte more or less is not a last bit.
   void run_step(const ChainStep& step, int64_t n, float* to) {
-    const auto run = memory_.out_type == DType::kF32 ? run_element_step : run_plain_element_step;
+    const auto run = is_byte(memory_.out_type) ? run_plain_element_step : run_element_step;
     run(step.op, runs_[step.operand[0]], runs_[step.operand[1]], runs_[step.operand[2]], n, to);
   }
 
@@ -242,6 +245,7 @@ class Runner {
       from = splat_;
     }
     if (ends_.quantises) return quantise_elements(from, n, ends_.store, memory_.out_type, out);
+    if (has_16_bits(memory_.out_type)) return narrow(memory_.out_type, from, out, n);
     portable::convert_elements(DType::kF32, from, memory_.out_type, out, n);
   }
 
@@ -304,8 +308,6 @@ bool is_flat(const Chain& chain, const Space& space) {
   for (size_t k = 0; k < chain.inputs; ++k) flat = flat && space.stride[k][1] == 1;
   return flat;
 }
-
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 
 // Both terms of a chain that adds two tensors of bytes and quantises the sum; false for any other.
 bool read_byte_sum(const Chain& chain, const ChainEnds& ends, ByteTerm (&terms)[2]) {

@@ -131,9 +131,10 @@ bool ChainEnds::match_rounding(const Chain& chain, size_t s, Rounding* found) {
 
 void ChainEnds::find_store(const Chain& chain) {
   const size_t last = chain.steps - 1;
-  if (elementwise::result_type(chain.step[last].op) == DType::kF32) return;
+  const DType type = elementwise::result_type(chain.step[last].op);
+  if (type == DType::kF32) return;
   Rounding found;
-  quantises = match_rounding(chain, last, &found);
+  quantises = is_byte(type) && match_rounding(chain, last, &found);
   stored[last] = true;
   source = quantises ? found.source : chain.step[last].operand[0];
   store = found.by;
@@ -141,7 +142,7 @@ void ChainEnds::find_store(const Chain& chain) {
 
 void ChainEnds::find_roundings(const Chain& chain) {
   for (size_t s = 0; s + 1 < chain.steps && roundings < kMostRoundings; ++s) {
-    if (stored[s] || elementwise::result_type(chain.step[s].op) == DType::kF32) continue;
+    if (stored[s] || !is_byte(elementwise::result_type(chain.step[s].op))) continue;
     if (match_rounding(chain, s, &rounding[roundings])) ++roundings;
   }
 }

@@ -14,7 +14,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/half.h"
 #include "kernels/cpu/element_step.h"
+#include "kernels/cpu/widen.h"
 #include "kernels/portable/math.h"
 #include "kernels/portable/sines.h"
 #include "kernels/portable/trigonometry.h"
@@ -70,6 +72,8 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kNanTo) return a != a ? b : a;
   if constexpr (op == Op::kToU8) return as_byte<uint8_t>(a);
   if constexpr (op == Op::kToI8) return as_byte<int8_t>(a);
+  if constexpr (op == Op::kToF16) return Half(a);
+  if constexpr (op == Op::kToBF16) return BFloat16(a);
 }
 
 struct Operands {
@@ -77,6 +81,17 @@ struct Operands {
   int64_t n;
   float* out;
 };
+
+// Through numbers of 16 bits in memory, for which processors have instructions.
+inline void round_to(DType type, const float* a, int64_t n, float* out) {
+  constexpr int64_t kPart = 256;
+  uint16_t rounded[kPart];
+  for (int64_t i = 0; i < n; i += kPart) {
+    const int64_t count = n - i < kPart ? n - i : kPart;
+    narrow(type, a + i, rounded, count);
+    widen(type, rounded, out + i, count);
+  }
+}
 
 template <Op op>
 void one(const Operands& o) {
@@ -90,6 +105,8 @@ void one(const Operands& o) {
   }
   if constexpr (op == Op::kSin) return math::sines(a, n, out);
   if constexpr (op == Op::kCos) return math::cosines(a, n, out);
+  if constexpr (op == Op::kToF16) return round_to(DType::kF16, a, n, out);
+  if constexpr (op == Op::kToBF16) return round_to(DType::kBF16, a, n, out);
   BERTH_SIMD
   for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], 0, 0);
 }

@@ -11,8 +11,6 @@ namespace {
 
 using elementwise::Op;
 
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 // Which steps a chain's parts are made of, and which of the inputs they depend on.
 class Parts {
  public:
@@ -194,7 +192,7 @@ std::unique_ptr<TabledChain> make_tables(const Chain& chain) {
   const Parts parts(chain);
   size_t input = 0;
   if (parts.is_table(chain.steps - 1, &input)) {
-    const bool to_bytes = elementwise::result_type(chain.step[chain.steps - 1].op) != DType::kF32;
+    const bool to_bytes = is_byte(elementwise::result_type(chain.step[chain.steps - 1].op));
     if (!to_bytes || !make_whole(chain, parts, input, made.get())) return nullptr;
   } else if (!make_parts(chain, parts, made.get())) {
     return nullptr;

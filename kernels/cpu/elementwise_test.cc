@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "format/elementwise_code.h"
-#include "kernels/cpu/compare_testing.h"
+#include "kernels/cpu/narrow_testing.h"
 #include "kernels/portable/convert.h"
 
 namespace berth::cpu {
@@ -70,6 +70,28 @@ TEST(Elementwise, EveryOpOnEveryNumber) {
   }
 }
 
+// `code` without what makes numbers large or is badly conditioned.
+std::vector<int64_t> mild_code(const std::vector<int64_t>& code) {
+  // Where a chain is badly conditioned the last bits of one step are all of another: compare what is finite and mild.
+  std::vector<int64_t> mild;
+  for (size_t s = 0; s < code.size(); s += 4) {
+    const bool wild = code[s] == static_cast<int64_t>(Op::kPow) || code[s] == static_cast<int64_t>(Op::kSin) ||
+                      code[s] == static_cast<int64_t>(Op::kCos) || code[s] == static_cast<int64_t>(Op::kExp) ||
+                      code[s] == static_cast<int64_t>(Op::kDiv) || code[s] == static_cast<int64_t>(Op::kReciprocal) ||
+                      code[s] == static_cast<int64_t>(Op::kRsqrt) || code[s] == static_cast<int64_t>(Op::kLog) ||
+                      code[s] == static_cast<int64_t>(Op::kSqrt) || code[s] == static_cast<int64_t>(Op::kSquare) ||
+                      code[s] == static_cast<int64_t>(Op::kMul) || code[s] == static_cast<int64_t>(Op::kMulAdd) ||
+                      code[s] >= static_cast<int64_t>(Op::kRound);
+    mild.insert(mild.end(), code.begin() + static_cast<std::ptrdiff_t>(s),
+                code.begin() + static_cast<std::ptrdiff_t>(s + 4));
+    if (!wild) continue;
+    const size_t at = mild.size() - 4;
+    mild[at] = static_cast<int64_t>(Op::kTanh);
+    mild[at + 2] = mild[at + 3] = 0;
+  }
+  return mild;
+}
+
 TEST(Elementwise, RandomChains) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
@@ -81,25 +103,117 @@ TEST(Elementwise, RandomChains) {
     std::vector<Arg> inputs = {random_array(random.engine, sizes, order, i % 3 == 0)};
     for (size_t k = 1; k < count; ++k) inputs.emplace_back(random.input(sizes, order, false));
     const std::vector<int64_t> code = random.code(1 + static_cast<size_t>(random.below(12)), count + 2);
-    // Where a chain is badly conditioned the last bits of one step are all of another: compare what is finite and mild.
-    std::vector<int64_t> mild;
-    for (size_t s = 0; s < code.size(); s += 4) {
-      const bool wild = code[s] == static_cast<int64_t>(Op::kPow) || code[s] == static_cast<int64_t>(Op::kSin) ||
-                        code[s] == static_cast<int64_t>(Op::kCos) || code[s] == static_cast<int64_t>(Op::kExp) ||
-                        code[s] == static_cast<int64_t>(Op::kDiv) || code[s] == static_cast<int64_t>(Op::kReciprocal) ||
-                        code[s] == static_cast<int64_t>(Op::kRsqrt) || code[s] == static_cast<int64_t>(Op::kLog) ||
-                        code[s] == static_cast<int64_t>(Op::kSqrt) || code[s] == static_cast<int64_t>(Op::kSquare) ||
-                        code[s] == static_cast<int64_t>(Op::kMul) || code[s] == static_cast<int64_t>(Op::kMulAdd) ||
-                        code[s] >= static_cast<int64_t>(Op::kRound);
-      mild.insert(mild.end(), code.begin() + static_cast<std::ptrdiff_t>(s),
-                  code.begin() + static_cast<std::ptrdiff_t>(s + 4));
-      if (!wild) continue;
-      const size_t at = mild.size() - 4;
-      mild[at] = static_cast<int64_t>(Op::kTanh);
-      mild[at + 2] = mild[at + 3] = 0;
-    }
+    const std::vector<int64_t> mild = mild_code(code);
     expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), mild, std::vector<double>{0.5, -1.25}},
                             {Array(DType::kF32, sizes, {}, order)}, 1e-4);
+  }
+}
+
+// Chains that read f16, bf16 and f32, and are rounded to 16 bits once.
+TEST(Elementwise, RandomChainsOf16Bits) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomCall random(seed.value);
+  const DType types[] = {DType::kF16, DType::kBF16, DType::kF32};
+  for (int i = 0; i < 150; ++i) {
+    const std::vector<int32_t> sizes = random.sizes();
+    const std::vector<uint8_t> order = random.below(2) == 0 ? kLast : std::vector<uint8_t>{};
+    const size_t count = 1 + static_cast<size_t>(random.below(4));
+    const auto typed = [&](const Array& array) { return as_type(array, types[random.below(3)]); };
+    std::vector<Arg> inputs = {typed(random_array(random.engine, sizes, order, i % 3 == 0))};
+    for (size_t k = 1; k < count; ++k) inputs.emplace_back(typed(random.input(sizes, order, false)));
+    const size_t steps = 1 + static_cast<size_t>(random.below(12));
+    std::vector<int64_t> code = mild_code(random.code(steps, count + 2));
+    const DType out = types[random.below(2)];
+    const Op last = out == DType::kF16 ? Op::kToF16 : Op::kToBF16;
+    for (const int64_t x :
+         {static_cast<int64_t>(last), static_cast<int64_t>(count + 2 + steps - 1), int64_t{0}, int64_t{0}}) {
+      code.push_back(x);
+    }
+    expect_same_as_portable("berth::elementwise.out", {Arg::list(inputs), code, std::vector<double>{0.5, -1.25}},
+                            {Array(out, sizes, {}, order)}, out == DType::kF16 ? 0x1p-10 : 0x1p-7);
+  }
+}
+
+TEST(Elementwise, ChainsOf16BitsAreRoundedOnceAndToTheNearest) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  // x + 1 - 2048: in f16 alone, 2048 + 1 is 2048.
+  const std::vector<int64_t> once = {n(Op::kAdd), 0, 1, 0, n(Op::kSub), 3, 2, 0, n(Op::kToF16), 4, 0, 0};
+  const std::vector<double> constants = {1, 2048};
+  const std::vector<int64_t> twice = {n(Op::kAdd), 0, 1, 0, n(Op::kToF16), 3, 0, 0,
+                                      n(Op::kSub), 4, 2, 0, n(Op::kToF16), 5, 0, 0};
+  const Array x(DType::kF16, {2}, {2048, 2047});
+  for (const KernelTable table : {kernels(), portable::kernels()}) {
+    const KernelEntry& entry = kernel_of(table, "berth::elementwise.out");
+    const Array y(DType::kF16, {2});
+    ASSERT_EQ(call(entry, {Arg::list({x}), once, constants}, {y}, 1).error, Error::kOk);
+    EXPECT_EQ(y.values(), (std::vector<double>{1, 0}));
+    ASSERT_EQ(call(entry, {Arg::list({x}), twice, constants}, {y}, 1).error, Error::kOk);
+    EXPECT_EQ(y.values(), (std::vector<double>{0, 0}));
+    const Array numbers = f32({5}, {65519, 65520, -1e-9, 1.00390625, 1.01171875});
+    const Array halves(DType::kF16, {5}), brains(DType::kBF16, {5});
+    ASSERT_EQ(call(entry, {Arg::list({numbers}), std::vector<int64_t>{n(Op::kToF16), 0, 0, 0}, std::vector<double>{}},
+                   {halves}, 1)
+                  .error,
+              Error::kOk);
+    EXPECT_EQ(halves.values(), (std::vector<double>{65504, INFINITY, -0.0, 1.00390625, 1.01171875}));
+    ASSERT_EQ(call(entry, {Arg::list({numbers}), std::vector<int64_t>{n(Op::kToBF16), 0, 0, 0}, std::vector<double>{}},
+                   {brains}, 1)
+                  .error,
+              Error::kOk);
+    EXPECT_EQ(brains.values()[3], 1);
+    EXPECT_EQ(brains.values()[4], 1.015625);
+  }
+}
+
+// Steps that look like those of quantisation, and numbers that are rounded on the way, in long runs.
+TEST(Elementwise, ChainsOf16BitsThatRoundOnTheWay) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  std::mt19937 random(8);
+  const Array x = as_type(random_array(random, {3, 700}), DType::kF16);
+  const std::vector<double> constants = {3, -5, 5};
+  for (const Op last : {Op::kToF16, Op::kToBF16}) {
+    const Array y(elementwise::result_type(last), {3, 700});
+    expect_same_as_portable(
+        "berth::elementwise.out",
+        {Arg::list({x}),
+         std::vector<int64_t>{n(Op::kMul), 0, 1, 0, n(Op::kRound), 4, 0, 0, n(Op::kClamp), 5, 2, 3, n(last), 6, 0, 0},
+         constants},
+        {y}, 0);
+    expect_same_as_portable(
+        "berth::elementwise.out",
+        {Arg::list({x}), std::vector<int64_t>{n(Op::kMul), 0, 1, 0, n(last), 4, 0, 0, n(Op::kSub), 5, 0, 0}, constants},
+        {f32({3, 700})}, 0);
+  }
+}
+
+// Numbers of 4 bytes become those of 2 at the front of where they lie.
+TEST(Elementwise, HalvesMayBeWrittenOverFloats) {
+  const auto n = [](Op op) { return static_cast<int64_t>(op); };
+  std::mt19937 random(7);
+  for (const DType to : {DType::kF16, DType::kBF16}) {
+    const std::vector<int64_t> code = {n(Op::kAdd), 0, 1, 0, n(to == DType::kF16 ? Op::kToF16 : Op::kToBF16), 2, 0, 0};
+    for (const int32_t size : {1, 5, 1023, 1024, 1025, 4096, 4100, 150528}) {
+      const Array numbers = random_array(random, {size}), expected(to, {size});
+      const std::vector<double> before = numbers.values();
+      const auto run = [&](KernelTable table, const Array& out, int threads) {
+        const KernelEntry& entry = kernel_of(table, "berth::elementwise.out");
+        ASSERT_EQ(call(entry, {Arg::list({numbers}), code, std::vector<double>{0.25}}, {out}, threads).error,
+                  Error::kOk);
+      };
+      run(portable::kernels(), expected, 1);
+      const Array front(to, {size});
+      front.tensor().set_data(numbers.tensor().raw());
+      run(portable::kernels(), front, 1);
+      EXPECT_EQ(front.values(), expected.values()) << size;
+      for (const int threads : {1, 3}) {
+        for_each_simd_target([&](const char* target) {
+          numbers.set(before);
+          run(kernels(), front, threads);
+          EXPECT_EQ(front.values(), expected.values()) << size << ", " << target << ", " << threads << " threads";
+        });
+      }
+    }
   }
 }
 

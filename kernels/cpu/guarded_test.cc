@@ -165,11 +165,16 @@ class GuardedCalls {
     for (const int32_t n : out) all *= n;
     if (all > 60000) return;
     const int inputs = whole(1, 4), constants = whole(0, 2), steps = whole(1, 8);
-    std::vector<Array> arrays = {numbers(out, order_of(rank), special())};
+    const DType type = any_type();
+    const auto array = [&](Sizes sizes) {
+      const std::vector<uint8_t> order = order_of(static_cast<int>(sizes.size()));
+      return typed(truth() ? type : any_type(), numbers(std::move(sizes), order, special()));
+    };
+    std::vector<Array> arrays = {array(out)};
     for (int k = 1; k < inputs; ++k) {
       Sizes own(out.begin() + whole(0, rank), out.end());
       for (int32_t& n : own) n = whole(0, 2) == 0 ? 1 : n;
-      arrays.push_back(numbers(own, order_of(static_cast<int>(own.size())), special()));
+      arrays.push_back(array(own));
     }
     std::shuffle(arrays.begin(), arrays.end(), random_);
     std::vector<int64_t> code;
@@ -184,12 +189,16 @@ class GuardedCalls {
       for (int k = 0; k < 3; ++k)
         code.push_back(k < elementwise::operands(op) ? whole(0, inputs + constants + s - 1) : 0);
     }
+    if (type != DType::kF32) {
+      const Op last = type == DType::kF16 ? Op::kToF16 : Op::kToBF16;
+      code.insert(code.end(), {static_cast<int64_t>(last), inputs + constants + steps - 1, 0, 0});
+    }
     std::vector<double> numbers_of_code;
     for (int i = 0; i < constants; ++i) numbers_of_code.push_back(0.25 * whole(-4, 4));
     double largest = 10;
-    for (const Array& array : arrays) largest = std::max(largest, largest_of(array));
+    for (const Array& each : arrays) largest = std::max(largest, largest_of(each));
     compare("berth::elementwise.out", {Arg::list({arrays.begin(), arrays.end()}), code, numbers_of_code},
-            {Array(DType::kF32, out, {}, order_of(rank))}, largest * largest);
+            {Array(type, out, {}, order_of(rank))}, largest * largest * roundings(type));
   }
 
   // One or two tensors of bytes to bytes: relu(x * 0.25 - y) / 0.5.

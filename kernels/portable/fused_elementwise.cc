@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/half.h"
 #include "format/elementwise_code.h"
 #include "kernels/portable/convert.h"
 #include "kernels/portable/layout_arguments.h"
@@ -74,6 +75,8 @@ float apply(Op op, float a, float b, float c) {
     case Op::kNanTo: return a != a ? b : a;
     case Op::kToU8: return as_byte<uint8_t>(a);
     case Op::kToI8: return as_byte<int8_t>(a);
+    case Op::kToF16: return Half(a);
+    case Op::kToBF16: return BFloat16(a);
   }
   return 0;
 }

@@ -51,7 +51,9 @@ BERTH_HD inline float apply_code(Code op, float a, float b, float c) {
     case Code::kRound: return ops::rint_of(a);
     case Code::kNanTo: return a != a ? b : a;
     case Code::kToU8:
-    case Code::kToI8: break;  // results are f32 here
+    case Code::kToI8:
+    case Code::kToF16:
+    case Code::kToBF16: break;  // results are f32 here
   }
   return 0;
 }
