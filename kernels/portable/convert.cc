@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/narrow.h"
+#include "kernels/portable/convert_halves.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/multiversion.h"
 
@@ -65,7 +66,12 @@ using ConvertRun = void (*)(const void* source, void* target, int64_t n);
 
 template <typename From, typename To>
 void convert_erased(const void* source, void* target, int64_t n) {
-  convert_run(static_cast<const From*>(source), static_cast<To*>(target), n);
+  const auto* from = static_cast<const From*>(source);
+  auto* to = static_cast<To*>(target);
+  int64_t done = 0;
+  if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) done = widen_halves(from, to, n);
+  if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Half>) done = narrow_halves(from, to, n);
+  convert_run(from + done, to + done, n - done);
 }
 
 template <typename From>
@@ -150,7 +156,8 @@ void convert_elements(DType from, const void* source, DType to, void* target, in
   }
   if (const ConvertRun run = direct_run(from, to)) return run(source, target, n);
   const bool narrow = is_narrow(from) || is_narrow(to);
-  const DType middle = compute_dtype(from);
+  // Integers become floats of less than 32 bits through f32, as they would at once.
+  const DType middle = compute_dtype(is_floating(to) ? to : from);
   Buffer buffer;
   for (int64_t done = 0; done < n; done += kChunk) {
     const int64_t count = n - done < kChunk ? n - done : kChunk;
