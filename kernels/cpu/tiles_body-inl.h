@@ -109,6 +109,12 @@ HWY_INLINE void add_scattered_part(FloatVector (&sum)[kRows][kVectors], const fl
   }
 }
 
+// What was loaded before is loaded again: the parts of a sum read the same memory, and where there are 16 registers a
+// compiler that keeps all rows of the input for the next part has none left for the sums.
+HWY_INLINE void forget_loads() {
+  if constexpr (HWY_TARGET == HWY_AVX2) __asm__ volatile("" ::: "memory");
+}
+
 // Adds to rows [kBegin, kEnd) of the sums the product of as many rows of the input, `step` apart, and `depth` rows of
 // weights.
 template <typename A, int kBegin, int kEnd, int kRows, int kVectors>
@@ -121,7 +127,10 @@ HWY_INLINE void add_rows(FloatVector (&sum)[kRows][kVectors], const float* a, in
   for (int j = 0; j < kPointers; ++j) pointer[j] = a + 3 * j * step;
   for (int64_t k = 0; k < depth; ++k, b += kVectors * kLanes) {
     add_part<A, 0, kBegin, kEnd>(sum, pointer, step, b);
-    if constexpr (A::kParts > 1) add_part<A, 1, kBegin, kEnd>(sum, pointer, step, b);
+    if constexpr (A::kParts > 1) {
+      forget_loads();
+      add_part<A, 1, kBegin, kEnd>(sum, pointer, step, b);
+    }
     BERTH_UNROLL_FULL
     for (int j = 0; j < kPointers; ++j) ++pointer[j];
     if constexpr (kVectors > 1) {
@@ -141,7 +150,10 @@ HWY_INLINE void add_scattered(FloatVector (&sum)[kRows][kVectors], const float* 
       ahead += kLineFloats;
     }
     add_scattered_part<A, 0>(sum, a, k, b);
-    if constexpr (A::kParts > 1) add_scattered_part<A, 1>(sum, a, k, b);
+    if constexpr (A::kParts > 1) {
+      forget_loads();
+      add_scattered_part<A, 1>(sum, a, k, b);
+    }
   }
 }
 
