@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/fuse/wide_values.h"
+
 namespace berth::fuse {
 namespace {
 
@@ -13,16 +15,19 @@ using ir::ValueId;
 
 constexpr size_t kMaxFactors = 4;
 
-bool is_f32(const Context& context, ValueId value) {
+// Whether formulas of it are read: f32, f16 or bf16.
+bool is_float(const Context& context, ValueId value) {
   const ir::TensorType* type = context.method().value(value).tensor();
-  return type != nullptr && type->dtype == DType::kF32;
+  return type != nullptr && (type->dtype == DType::kF32 || has_16_bits(type->dtype));
 }
 
-// Operand `k` of `node` when it is f32 and as large as the result.
+// Operand `k` of `node` when it has the type of the result and is as large.
 ValueId operand(const Context& context, const Node& node, size_t k) {
   const ValueId* value = std::get_if<ValueId>(&node.args[k]);
-  if (value == nullptr || !is_f32(context, *value)) return {};
-  return context.type(*value).shape == context.type(node.results[0]).shape ? *value : ValueId{};
+  if (value == nullptr || !is_float(context, *value)) return {};
+  const ir::TensorType& type = context.type(*value);
+  const ir::TensorType& result = context.type(node.results[0]);
+  return type.shape == result.shape && type.dtype == result.dtype ? *value : ValueId{};
 }
 
 void add_factors(const Context& context, ValueId value, Factors* out);
@@ -51,7 +56,7 @@ bool expand(const Context& context, const Node& node, Factors* out) {
 
 void add_factors(const Context& context, ValueId value, Factors* out) {
   const Node* node = context.maker(value);
-  if (node != nullptr && context.uses(value) == 1 && is_f32(context, value) && expand(context, *node, out)) return;
+  if (node != nullptr && context.uses(value) == 1 && is_float(context, value) && expand(context, *node, out)) return;
   out->values.push_back(value);
 }
 
@@ -65,13 +70,13 @@ Factors factors_of(const Context& context, ValueId value) {
 
 Factors factors_of(const Context& context, const Node& node) {
   Factors result;
-  if (!is_f32(context, node.results[0]) || !expand(context, node, &result)) return {1, {node.results[0]}};
+  if (!is_float(context, node.results[0]) || !expand(context, node, &result)) return {1, {node.results[0]}};
   return result;
 }
 
 Sum sum_of(const Context& context, ValueId value) {
   const Node* node = context.maker(value);
-  if (node == nullptr || !is_f32(context, value)) return {};
+  if (node == nullptr || !is_float(context, value)) return {};
   const bool add = node->is(OpId::add_out) || node->is(OpId::add_Scalar_out);
   const bool sub = node->is(OpId::sub_out) || node->is(OpId::sub_Scalar_out);
   if (!add && !sub) return {};
@@ -102,7 +107,7 @@ Limits limits_of(const Context& context, ValueId value) {
     } else {
       break;
     }
-    if (!(low <= high) || !is_f32(context, result.value)) break;
+    if (!(low <= high) || !is_float(context, result.value)) break;
     if (result.value != value && context.uses(result.value) != 1) break;
     // The inner limits, as the outer ones leave them.
     result.low = std::min(std::max(low, result.low), result.high);
@@ -112,6 +117,10 @@ Limits limits_of(const Context& context, ValueId value) {
   return result;
 }
 
-bool near(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(std::fabs(a), std::fabs(b)); }
+bool near(double a, double b, DType type) {
+  // Of each a unit in the last place, for the product of two rounded numbers.
+  const double off = type == DType::kF16 ? 0x1p-10 : type == DType::kBF16 ? 0x1p-7 : 1e-6;
+  return std::fabs(a - b) <= off * std::max(std::fabs(a), std::fabs(b));
+}
 
 }  // namespace berth::fuse

@@ -1,4 +1,5 @@
-// Reading formulas: products of factors, sums with a number, limits. Interior results are read once each.
+// Reading formulas of f32, f16 and bf16: products of factors, sums with a number, limits. Interior results are read once
+// each, and all are of one type.
 #pragma once
 
 #include "compiler/fuse/context.h"
@@ -31,7 +32,7 @@ struct Limits {
 };
 Limits limits_of(const Context& context, ir::ValueId value);
 
-/// Whether two numbers are equal up to the rounding of f32.
-bool near(double a, double b);
+/// Whether two numbers are equal up to what numbers of `type` can tell apart.
+bool near(double a, double b, DType type);
 
 }  // namespace berth::fuse

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compiler/fuse/formulas.h"
+#include "compiler/fuse/wide_values.h"
 #include "format/elementwise_code.h"
 
 namespace berth::fuse {
@@ -31,6 +32,11 @@ struct Found {
   ir::ValueList inputs;
 };
 
+// Up to the rounding of the type that `value` has.
+bool is_near(const Context& context, ValueId value, double a, double b) {
+  return near(a, b, context.type(value).dtype);
+}
+
 // min(max(x + 3, 0), 6): x; invalid when it is not.
 ValueId limited_sum(const Context& context, ValueId value) {
   if (context.uses(value) != 1) return {};
@@ -47,11 +53,11 @@ ValueId limited_line(const Context& context, ValueId value) {
   const Sum sum = sum_of(context, limits.value);
   if (!sum.value.valid() || sum.number != 0.5 || context.uses(sum.value) != 1) return {};
   const Factors factors = factors_of(context, sum.value);
-  return factors.values.size() == 1 && near(factors.number, 1.0 / 6) ? factors.values[0] : ValueId{};
+  return factors.values.size() == 1 && is_near(context, value, factors.number, 1.0 / 6) ? factors.values[0] : ValueId{};
 }
 
 bool is_cube(const Context& context, const Factors& factors, ValueId x) {
-  if (!near(factors.number, 0.044715)) return false;
+  if (!is_near(context, x, factors.number, 0.044715)) return false;
   if (factors.values == ir::ValueList{x, x, x}) return true;
   if (factors.values.size() != 1) return false;
   const Node* power = context.maker(factors.values[0]);
@@ -64,7 +70,7 @@ bool is_cube(const Context& context, const Factors& factors, ValueId x) {
 // sqrt(2 / pi) * (x + 0.044715 x^3)
 bool is_tanh_argument(const Context& context, ValueId value, ValueId x) {
   const Factors factors = factors_of(context, value);
-  if (!near(factors.number, 0.7978845608028654) || factors.values.size() != 1) return false;
+  if (!is_near(context, x, factors.number, 0.7978845608028654) || factors.values.size() != 1) return false;
   const Node* sum = context.maker(factors.values[0]);
   if (sum == nullptr || !sum->is(OpId::add_out) || context.number(sum->args[arg::add_out::alpha]) != 1.0) return false;
   for (size_t k = 0; k < 2; ++k) {
@@ -83,7 +89,7 @@ std::optional<Op> gelu_gate(const Context& context, ValueId gate, ValueId x) {
   if (inner == nullptr || context.uses(gate) != 1 || context.uses(sum.value) != 1) return std::nullopt;
   if (inner->is(OpId::erf_out)) {
     const Factors factors = factors_of(context, std::get<ValueId>(inner->args[arg::erf_out::self]));
-    const bool half = near(factors.number, 0.7071067811865476) && factors.values == ir::ValueList{x};
+    const bool half = is_near(context, x, factors.number, 0.7071067811865476) && factors.values == ir::ValueList{x};
     return half ? std::optional<Op>(Op::kGelu) : std::nullopt;
   }
   if (!inner->is(OpId::tanh_out)) return std::nullopt;
@@ -94,7 +100,7 @@ std::optional<Op> gelu_gate(const Context& context, ValueId gate, ValueId x) {
 // x * gate * number
 std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double number) {
   if (context.uses(gate) != 1) return std::nullopt;
-  if (near(number, 1)) {
+  if (is_near(context, x, number, 1)) {
     if (limited_line(context, gate) == x) return Op::kHardSwish;
     const Node* node = context.maker(gate);
     const auto activation = node == nullptr ? std::nullopt : activation_of(context, *node);
@@ -102,8 +108,8 @@ std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double 
     if (activation->name == "sigmoid") return Op::kSilu;
     return activation->name == "hard_sigmoid" ? std::optional<Op>(Op::kHardSwish) : std::nullopt;
   }
-  if (near(number, 1.0 / 6) && limited_sum(context, gate) == x) return Op::kHardSwish;
-  return near(number, 0.5) ? gelu_gate(context, gate, x) : std::nullopt;
+  if (is_near(context, x, number, 1.0 / 6) && limited_sum(context, gate) == x) return Op::kHardSwish;
+  return is_near(context, x, number, 0.5) ? gelu_gate(context, gate, x) : std::nullopt;
 }
 
 bool is_finite(const Context& context, ValueId value) {
@@ -142,7 +148,7 @@ std::optional<Found> match_prelu(const Context& context, const Node& node) {
 std::optional<Found> match(const Context& context, const Node& node) {
   if (const auto prelu = match_prelu(context, node)) return prelu;
   const Factors factors = factors_of(context, node);
-  if (factors.values.size() == 1 && near(factors.number, 1.0 / 6)) {
+  if (factors.values.size() == 1 && is_near(context, node.results[0], factors.number, 1.0 / 6)) {
     const ValueId x = limited_sum(context, factors.values[0]);
     if (x.valid()) return Found{Op::kHardSigmoid, {x}};
   }
@@ -157,7 +163,9 @@ std::optional<Found> match(const Context& context, const Node& node) {
 Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, ir::NodeId id) {
   const Node& node = context.node(id);
   const ir::TensorType* type = node.results.size() != 1 ? nullptr : context.method().value(node.results[0]).tensor();
-  if (type == nullptr || type->dtype != DType::kF32) return passes::Action::keep();
+  if (type == nullptr) return passes::Action::keep();
+  const bool narrow = has_16_bits(type->dtype) && widens_halves(context.target(id));
+  if (type->dtype != DType::kF32 && !narrow) return passes::Action::keep();
   const auto found = match(context, node);
   if (!found) return passes::Action::keep();
   context.remark(node, Reason::kFused, "an activation");
@@ -165,16 +173,22 @@ Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, i
   const std::string name = context.method().value(node.results[0]).name;
   const ir::Dim second(found->inputs.size() > 1 ? 1 : 0);
   ir::DimList code = {ir::Dim(static_cast<int64_t>(found->op)), ir::Dim(0), second, ir::Dim(0)};
+  if (narrow) {
+    const auto step = static_cast<int64_t>(found->inputs.size());
+    code.insert(code.end(),
+                {ir::Dim(static_cast<int64_t>(to_half(type->dtype))), ir::Dim(step), ir::Dim(0), ir::Dim(0)});
+  }
   BERTH_ASSIGN_OR_RETURN(
       const ValueId made,
       build.one(OpId::fused_elementwise_out, {found->inputs, std::move(code), ir::FloatList{}}, source, name));
   return context.replace(id, made);
 }
 
-std::optional<ActivationOf> one_step(const Node& node) {
+// Perhaps with one behind it that rounds to the result's 16 bits.
+std::optional<ActivationOf> one_step(const Node& node, DType type) {
   const auto& inputs = std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]);
   const auto& code = std::get<ir::DimList>(node.args[arg::fused_elementwise_out::code]);
-  if (inputs.size() != 1 || code.size() != 4) return std::nullopt;
+  if (inputs.size() != 1 || code.size() != (has_16_bits(type) ? 8 : 4)) return std::nullopt;
   for (const Named& named : kNamed) {
     if (code[0] == ir::Dim(static_cast<int64_t>(named.op))) return ActivationOf{inputs[0], named.name, 0, 0};
   }
@@ -186,9 +200,8 @@ std::optional<ActivationOf> one_step(const Node& node) {
 std::optional<ActivationOf> activation_of(const Context& context, const Node& node) {
   if (node.results.size() != 1) return std::nullopt;
   const ir::TensorType* type = context.method().value(node.results[0]).tensor();
-  const bool narrow = type != nullptr && (type->dtype == DType::kBF16 || type->dtype == DType::kF16);
-  if (type == nullptr || (type->dtype != DType::kF32 && !narrow)) return std::nullopt;
-  if (node.is(OpId::fused_elementwise_out)) return one_step(node);
+  if (type == nullptr || (type->dtype != DType::kF32 && !has_16_bits(type->dtype))) return std::nullopt;
+  if (node.is(OpId::fused_elementwise_out)) return one_step(node, type->dtype);
   const auto value_of = [&](size_t k) { return context.number(node.args[k]); };
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
   if (input == nullptr || context.method().value(*input).tensor() == nullptr) return std::nullopt;

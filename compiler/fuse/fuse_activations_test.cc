@@ -101,6 +101,60 @@ std::string prelu(const std::string& test, const std::string& slope, const std::
       .text;
 }
 
+// As files of f16 and bf16 have them, with numbers that are rounded to these: 1.4140625 for the root of 2.
+std::string narrow_gelu(const std::string& root) {
+  return filled(R"(
+    %d: $t[3,40] = aten::div.Scalar(%x, $root)
+    %e: $t[3,40] = aten::erf(%d)
+    %p: $t[3,40] = aten::add.Scalar(%e, 1.0, 1)
+    %m: $t[3,40] = aten::mul.Tensor(%x, %p)
+    %y: $t[3,40] = aten::mul.Scalar(%m, 0.5)
+  )",
+                {{"root", root}});
+}
+
+TEST(FuseActivations, FormulasOf16BitsAreOneStepThatIsRounded) {
+  const auto steps = [](const std::string& type, const std::string& nodes) {
+    return fuse_module(
+               passes::parsed(filled("method forward(%x: $t[3,40]) {\n" + nodes + "return %y\n}\n", {{"t", type}})), 7,
+               2e-2)
+        .text;
+  };
+  const auto is_rounded_step = [](const std::string& text, int op, int last) {
+    return text.find("berth::elementwise([%x.in], [" + std::to_string(op) + ", 0, 0, 0, " + std::to_string(last) +
+                     ", 1, 0, 0], [])") != std::string::npos;
+  };
+  const std::string silu = "%s: $t[3,40] = aten::sigmoid(%x)\n%y: $t[3,40] = aten::mul.Tensor(%s, %x)\n";
+  EXPECT_TRUE(is_rounded_step(steps("f16", silu), 22, 34));
+  EXPECT_TRUE(is_rounded_step(steps("bf16", silu), 22, 35));
+  EXPECT_TRUE(is_rounded_step(steps("f16", narrow_gelu("1.4140625")), 25, 34));
+  EXPECT_FALSE(is_rounded_step(steps("f16", narrow_gelu("1.421875")), 25, 34));
+  EXPECT_TRUE(is_rounded_step(steps("bf16", narrow_gelu("1.4140625")), 25, 35));
+  EXPECT_FALSE(is_rounded_step(steps("bf16", narrow_gelu("1.5")), 25, 35));
+}
+
+// The product takes them along, and is rounded behind them.
+TEST(FuseActivations, ActivationsOf16BitsJoinTheirProducts) {
+  const std::string silu = "%s: f16[3,40] = aten::sigmoid(%x)\n%y: f16[3,40] = aten::mul.Tensor(%s, %x)\n";
+  const std::string relu6 = "%y: f16[3,40] = aten::hardtanh(%x, 0.0, 6.0)\n";
+  for (const auto& [name, nodes] : std::vector<std::pair<std::string, std::string>>{
+           {"\"silu\"", silu}, {"\"clamp\", 0.0, 6.0", relu6}, {"\"gelu\"", narrow_gelu("1.4140625")}}) {
+    const Fused one = fuse_module(passes::parsed(filled(R"(
+      const @w: f16[2,40] = splat<0.5>
+      method forward(%i: f16[3,2]) {
+        %w: f16[2,40] = const @w
+        %x: f16[3,40] = aten::mm(%i, %w)
+        $nodes
+        return %y
+      })",
+                                                        {{"nodes", filled(nodes, {{"t", "f16"}})}})),
+                                  7, 2e-3);
+    EXPECT_EQ(one.operators(), "dim_order_ops::_to_dim_order_copy berth::linear dim_order_ops::_to_dim_order_copy")
+        << one.text;
+    EXPECT_NE(one.text.find(name), std::string::npos) << one.text;
+  }
+}
+
 TEST(FuseActivations, AReluWithSlopesIsOneStep) {
   const auto is_step = [](const std::string& text) {
     return text.find("[20, 0, 1, 0], [])") != std::string::npos && text.find("aten::where") == std::string::npos;

@@ -128,8 +128,6 @@ bool dequantises(const Node& node) {
   return node.is(OpId::dequantize_per_tensor_out) || node.is(OpId::dequantize_per_tensor_Tensor_out);
 }
 
-Op to_half(DType dtype) { return dtype == DType::kF16 ? Op::kToF16 : Op::kToBF16; }
-
 // Steps that a node becomes by itself.
 size_t own_steps(const Node& node) {
   if (quantises(node)) return 6;
@@ -459,7 +457,7 @@ Expected<passes::Action> fuse_chain(Context& context, ir::Builder& build, NodeId
 }
 
 Use use_of(const targets::Target& target) {
-  if (takes_bytes(target)) return {ByteUse::kWanted, target.narrow_weights && !target.narrow_tensors};
+  if (takes_bytes(target)) return {ByteUse::kWanted, widens_halves(target)};
   return {target.fuses && target.backend == "berth.vulkan" ? ByteUse::kRead : ByteUse::kNone, false};
 }
 

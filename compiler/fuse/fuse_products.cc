@@ -64,8 +64,7 @@ class Products {
   // Whether products of such numbers are those of f32, or those with a narrow weight between casts.
   static bool takes(const Context& context, NodeId id, std::optional<DType> type) {
     if (!type || *type == DType::kF32) return type.has_value();
-    const targets::Target& target = context.target(id);
-    return has_16_bits(*type) && target.narrow_weights && !target.narrow_tensors;
+    return has_16_bits(*type) && widens_halves(context.target(id));
   }
 
   static bool is_finite(const ir::Constant& weight) {

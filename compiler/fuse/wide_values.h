@@ -5,10 +5,19 @@
 #include <string>
 
 #include "compiler/fuse/context.h"
+#include "format/elementwise_code.h"
 
 namespace berth::fuse {
 
 constexpr bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
+
+/// Whether products and chains of 16 bits are those of f32 for this target, rounded at their ends.
+inline bool widens_halves(const targets::Target& target) { return target.narrow_weights && !target.narrow_tensors; }
+
+/// The step of element-wise code whose result is of `type`. REQUIRES: has_16_bits(type).
+constexpr elementwise::Op to_half(DType type) {
+  return type == DType::kF16 ? elementwise::Op::kToF16 : elementwise::Op::kToBF16;
+}
 
 /// What `value`, of type `to`, was cast from, if that has type `from` and the same order.
 std::optional<ir::ValueId> cast_of(const Context& context, ir::ValueId value, DType from, DType to);
