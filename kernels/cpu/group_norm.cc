@@ -27,16 +27,16 @@ struct Images {
   int64_t count = 0, pixels = 0, channels = 0, groups = 1;
 
   int64_t blocks() const {
-    const int64_t most = has_16_bits(type) ? pixels : kMostBlocks;
-    return std::clamp<int64_t>(pixels * channels / kBlockElements, 1, most);
+    if (has_16_bits(type)) return std::min(pixels, ceil_div(pixels * channels, kBlockElements));
+    return std::clamp<int64_t>(pixels * channels / kBlockElements, 1, kMostBlocks);
   }
   int64_t begin(int64_t block) const { return pixels * block / blocks(); }
   int64_t grain() const { return std::max<int64_t>(1, kBlockElements * blocks() / (pixels * channels)); }
   /// Floats, of each channel: means and squares of the blocks; mean, scale and shift.
   int64_t of_channels() const { return align_up<int64_t>(count * (blocks() * 2 + 3) * channels, 16); }
-  /// Floats, of a block that is widened.
+  /// Floats, of a block that is widened. Those of smaller images are no larger.
   int64_t of_block() const {
-    return has_16_bits(type) ? align_up<int64_t>(ceil_div(pixels, blocks()) * channels, 16) : 0;
+    return has_16_bits(type) ? align_up<int64_t>(std::min(pixels * channels, kBlockElements + channels), 16) : 0;
   }
   int slots(int threads) const {
     return portable::slots_for(threads, count * blocks(), static_cast<double>(count * pixels * channels),

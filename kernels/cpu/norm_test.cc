@@ -1,11 +1,13 @@
 // Layer norm, group norm and softmax against the portable kernels. The fears: ends of rows, a mean far from 0, weights
 // that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a result that is
-// rounded twice, or off by the numbers of another row.
+// rounded twice, or off by the numbers of another row, temporary memory
+// that is too small for smaller rows.
 
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "base/seeds_testing.h"
 #include "kernels/cpu/narrow_testing.h"
 
 namespace berth::cpu {
@@ -246,6 +248,48 @@ TEST(Softmax, RowsOfEveryLengthAndEveryNumber) {
     expect_same_as_portable("aten::_softmax.out", {image, dim, false}, {array_like(image)});
     expect_same_as_portable("aten::_softmax.out", {image, dim, false}, {f32({2, 21, 4, 5})});
   }
+}
+
+TEST(NarrowNorms, TheTemporaryMemoryOfOpenSizesIsEnoughForEachSmallerOne) {
+  testing::for_each_seed(60, [](unsigned seed) {
+    std::mt19937 random(seed);
+    const auto whole = [&](int32_t low, int32_t high) {
+      return std::uniform_int_distribution<int32_t>(low, high)(random);
+    };
+    const int threads = whole(1, 4);
+    const int32_t channels = 3 * whole(1, 20);
+    const int32_t most[] = {whole(1, 3), whole(1, 90), whole(1, 90)};
+    const bool last = whole(0, 1) == 0;
+    size_t softmax = 0, layer = 0, group = 0;
+    for (int i = 0; i < 8; ++i) {
+      int32_t n[3];
+      for (int d = 0; d < 3; ++d) n[d] = i == 0 || whole(0, 2) == 0 ? most[d] : whole(1, most[d]);
+      const auto open = [&](std::vector<int32_t> sizes) {
+        const std::vector<uint8_t> order =
+            sizes.size() == 4 && last ? std::vector<uint8_t>{0, 2, 3, 1} : std::vector<uint8_t>{};
+        return Array(DType::kF16, std::move(sizes), {}, order, ShapeDynamism::kBounded);
+      };
+      const auto run = [&](const char* name, std::vector<Arg> args, size_t* bytes) {
+        std::vector<EValue*> values;
+        for (Arg& arg : args) values.push_back(arg.value());
+        const KernelEntry& entry = kernel_of(kernels(), name);
+        if (i == 0) *bytes = entry.temp_bytes({values.data(), values.size()}, threads);
+        const testing::Outcome outcome = testing::run_with(entry.call, args, threads, *bytes);
+        ASSERT_EQ(outcome.error, Error::kOk)
+            << name << ": " << outcome.message << " with " << n[0] << " x " << n[1] << " x " << n[2];
+      };
+      const std::vector<int32_t> rows = {n[0], n[1], 40 * n[2]}, image = {n[0], channels, n[1], n[2]};
+      run("aten::_softmax.out", {open(rows), 2, false, open(rows)}, &softmax);
+      run("aten::native_layer_norm.out",
+          {open(rows), std::vector<int64_t>{rows[2]}, nullptr, nullptr, 1e-5, open(rows), open({n[0], n[1], 1}),
+           open({n[0], n[1], 1})},
+          &layer);
+      run("aten::native_group_norm.out",
+          {open(image), nullptr, nullptr, n[0], channels, n[1] * n[2], 3, 1e-5, open(image), open({n[0], 3}),
+           open({n[0], 3})},
+          &group);
+    }
+  });
 }
 
 TEST(Softmax, TheOutputMayBeTheInput) {
