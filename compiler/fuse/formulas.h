@@ -1,5 +1,5 @@
-// Reading formulas of f32, f16 and bf16: products of factors, sums with a number, limits. Interior results are read once
-// each, and all are of one type.
+// Reading formulas of f32, f16 and bf16: products of factors, sums with a number, limits. Interior results are read
+// once each, and all are of one type.
 #pragma once
 
 #include "compiler/fuse/context.h"

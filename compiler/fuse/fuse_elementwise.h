@@ -7,8 +7,8 @@
 // Steps whose result one node alone reads, and that is as large as the end's, are taken along, as far as
 // format/elementwise_code.h has room. Inputs may be stretched. A single operator stays what it is.
 //
-// Chains of f16 and bf16 compute in f32 and are rounded once, where they end or go on in f32, for targets whose products of
-// such numbers are those of f32. A single operator becomes a chain there: it has no other fast kernel.
+// Chains of f16 and bf16 compute in f32 and are rounded once, where they end or go on in f32, for targets whose
+// products of such numbers are those of f32. A single operator becomes a chain there: it has no other fast kernel.
 //
 //     %a: f16 = aten::mul.Tensor(%x, %g)
 //     %b: f16 = aten::sigmoid(%a)         →   %b: f16 = berth::elementwise([%x, %g], [mul, sigmoid, to f16], [])

@@ -15,8 +15,8 @@
 namespace berth::cpu {
 namespace {
 
-// Of a block: what a core's own cache holds. Of an image of f32: no more blocks than are worth joining; one of 16 bits is
-// widened block by block.
+// Of a block: what a core's own cache holds. Of an image of f32: no more blocks than are worth joining; one of 16 bits
+// is widened block by block.
 constexpr int64_t kBlockElements = 1 << 14;
 constexpr int64_t kMostBlocks = 16;
 
@@ -119,7 +119,8 @@ Error prepare_outputs(KernelContext& context, const arguments::native_group_norm
   return Error::kOk;
 }
 
-// f(i, pixels, x, y) for each block i of all images: the pixels of the input, and where to write them if any are written.
+// f(i, pixels, x, y) for each block i of all images: the pixels of the input, and where to write them if any are
+// written.
 template <typename F>
 void for_each_block(KernelContext& context, const Call& call, bool writes, F&& f) {
   const Images& images = call.images;

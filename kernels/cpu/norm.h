@@ -1,5 +1,5 @@
-// Layer norm of contiguous rows, softmax and log_softmax along the dimension that is innermost in memory: f32, and f16 and
-// bf16, which are widened a few rows at a time. Anything else goes to the portable kernels.
+// Layer norm of contiguous rows, softmax and log_softmax along the dimension that is innermost in memory: f32, and f16
+// and bf16, which are widened a few rows at a time. Anything else goes to the portable kernels.
 #pragma once
 
 #include "kernels/portable/arguments.h"

@@ -1,7 +1,6 @@
 // Layer norm, group norm and softmax against the portable kernels. The fears: ends of rows, a mean far from 0, weights
-// that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a result that is
-// rounded twice, or off by the numbers of another row, temporary memory
-// that is too small for smaller rows.
+// that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a result
+// that is rounded twice, or off by the numbers of another row, temporary memory that is too small for smaller rows.
 
 #include <gtest/gtest.h>
 

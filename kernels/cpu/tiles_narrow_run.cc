@@ -29,9 +29,9 @@ namespace {
 // More rows would save little, and each tile is code.
 constexpr int kHighestNarrow = 14;
 
-// Pairs of bf16, widened: first the lower halves of all pairs, then the upper ones. Their tiles are as high as the widest
-// has it, where there are 16 registers a row less, for the mask has one: those of fewer registers are for results of few
-// columns.
+// Pairs of bf16, widened: first the lower halves of all pairs, then the upper ones. Their tiles are as high as the
+// widest has it, where there are 16 registers a row less, for the mask has one: those of fewer registers are for
+// results of few columns.
 struct WidenedPairs {
   using Weight = float;
   static constexpr int kHighestTile = HWY_TARGET == HWY_AVX2 ? 5 : 6;

@@ -23,7 +23,8 @@ constexpr int64_t kBlock = 64;
 // Fewer multiplications are done before another thread has woken.
 constexpr double kSerialWork = 1 << 17;
 
-// Some matrices in memory, in elements: `by_rows` where the elements of a row are neighbours, else those of a column are.
+// Some matrices in memory, in elements: `by_rows` where the elements of a row are neighbours, else those of a column
+// are.
 struct Matrices {
   int64_t count = 1, rows = 1, columns = 1;
   int64_t apart = 0, stride = 1;  // from one to the next, and from a row or column to the next

@@ -1,5 +1,5 @@
-// bmm and mm of f16 and bf16. The fears: a sum that is rounded on the way, an item at an edge, rows for columns, a factor
-// of the item before, an element beyond either end, temporary memory that is too small for a smaller call.
+// bmm and mm of f16 and bf16. The fears: a sum that is rounded on the way, an item at an edge, rows for columns, a
+// factor of the item before, an element beyond either end, temporary memory that is too small for a smaller call.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -12,8 +12,8 @@ constexpr bool has_16_bits(DType type) { return type == DType::kF16 || type == D
 /// y[i] = x[i]. REQUIRES: has_16_bits(type), which is x's; `x` and `y` are apart.
 void widen(DType type, const void* x, float* y, int64_t n);
 
-/// y[i] = x[i] to the nearest, ties to even; beyond the largest infinite. REQUIRES: has_16_bits(type), which is y's; `x`
-/// and `y` are apart.
+/// y[i] = x[i] to the nearest, ties to even; beyond the largest infinite. REQUIRES: has_16_bits(type), which is y's;
+/// `x` and `y` are apart.
 void narrow(DType type, const float* x, void* y, int64_t n);
 
 }  // namespace berth::cpu
