@@ -1,4 +1,7 @@
 """Rows of quantised operators, standard and com.microsoft's, and of what ONNX Runtime's optimiser writes."""
+import pathlib
+import platform
+
 import numpy as np
 
 from elementwise import all_sizes
@@ -8,6 +11,19 @@ from table import row, rows
 
 MICROSOFT = "com.microsoft"
 BYTES = (U8, I8)
+
+
+def adds_with_saturation():
+    """Whether ONNX Runtime adds products of unsigned and signed bytes in pairs that do not hold them all (vpmaddubsw):
+    on x86 without VNNI."""
+    try:
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return False
+    return platform.machine() in ("x86_64", "AMD64") and not {"avx512_vnni", "avx_vnni"} & set(flags)
+
+
+SIGNED_WEIGHTS = (-64, 64) if adds_with_saturation() else (-128, 128)
 
 
 def scale(g, shape=()):
@@ -24,6 +40,11 @@ def zero(g, dtype, shape=(), symmetric=False):
 
 def bytes_like(g, dtype, shape, constant=.9):
     low, high = (0, 256) if dtype == U8 else (-128, 128)
+    return g.weight(dtype, shape, lambda generator, s: generator.integers(low, high, s).astype(dtype), constant)
+
+
+def weight_like(g, dtype, shape, constant=.9):
+    low, high = (0, 256) if dtype == U8 else SIGNED_WEIGHTS
     return g.weight(dtype, shape, lambda generator, s: generator.integers(low, high, s).astype(dtype), constant)
 
 
@@ -78,7 +99,7 @@ def matmul_shapes(x, width):
 def matmul_integer(g, op):
     x, _, point = quantised(g, 2, 4)
     width, dtype = g.number(1, 6), g.dtype(BYTES)
-    y = bytes_like(g, dtype, (x.fixed(x.rank - 1), width))
+    y = weight_like(g, dtype, (x.fixed(x.rank - 1), width))
     points = [point if g.chance(.8) else None, zero(g, dtype)] if g.chance(.8) else []
     return g.node(op, [x, y] + points, I32, matmul_shapes(x, width))
 
@@ -86,7 +107,7 @@ def matmul_integer(g, op):
 def qlinear_matmul(g, op):
     x, x_scale, x_zero = quantised(g, 2, 3)
     width, dtype = g.number(1, 6), g.dtype(BYTES) if x.dtype == U8 else I8
-    y = bytes_like(g, dtype, (x.fixed(x.rank - 1), width))
+    y = weight_like(g, dtype, (x.fixed(x.rank - 1), width))
     inputs = [x, x_scale, x_zero, y, scale(g), zero(g, dtype), scale(g), zero(g, x.dtype)]
     return g.node(op, inputs, x.dtype, matmul_shapes(x, width))
 
@@ -113,7 +134,7 @@ def conv_integer(g, op):
     shape, shapes, attributes = convolved(g, x)
     dtype = g.dtype(BYTES)
     points = [point, zero(g, dtype)] if g.chance(.7) else []
-    return g.node(op, [x, bytes_like(g, dtype, shape)] + points, I32, shapes, **attributes)
+    return g.node(op, [x, weight_like(g, dtype, shape)] + points, I32, shapes, **attributes)
 
 
 def qlinear_conv(g, op):
@@ -126,7 +147,7 @@ def qlinear_conv(g, op):
     bias = [
         g.weight(I32, (shape[0], ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32), constant=1)
     ] if g.chance(.6) else []
-    inputs = [x, x_scale, x_zero, bytes_like(g, dtype, shape, 1), weight_scale, weight_zero, scale(g), zero(g, U8)]
+    inputs = [x, x_scale, x_zero, weight_like(g, dtype, shape, 1), weight_scale, weight_zero, scale(g), zero(g, U8)]
     return g.node(op, inputs + bias, U8, shapes, **attributes)
 
 
@@ -196,7 +217,7 @@ def qlinear_concat(g, op):
 def qgemm(g, op):
     x, x_scale, x_zero = quantised(g, 2, 2)
     width, dtype = g.number(1, 6), I8 if x.dtype == I8 else g.dtype(BYTES)
-    y = bytes_like(g, dtype, (x.fixed(1), width))
+    y = weight_like(g, dtype, (x.fixed(1), width))
     bias = g.weight(I32, (width, ), lambda generator, s: generator.integers(-500, 500, s).astype(np.int32),
                     constant=1) if g.chance(.5) else None
     inputs = [x, x_scale, x_zero, y, scale(g), zero(g, dtype), bias]
@@ -209,7 +230,7 @@ def qgemm(g, op):
 def matmul_integer_to_float(g, op):
     x, x_scale, x_zero = quantised(g, 2, 3)
     width, dtype = g.number(1, 6), I8 if x.dtype == I8 else g.dtype(BYTES)
-    y = bytes_like(g, dtype, (x.fixed(x.rank - 1), width))
+    y = weight_like(g, dtype, (x.fixed(x.rank - 1), width))
     bias = [g.weight(F32, (width, ))] if g.chance(.5) else []
     return g.node(op, [x, y, x_scale, scale(g), x_zero, zero(g, dtype)] + bias, F32, matmul_shapes(x, width), MICROSOFT)
 
