@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from saturation import products_saturate
+
 
 class Graph:
     """An ONNX graph under construction: each method appends a node and gives the name of its result."""
@@ -183,11 +185,13 @@ def quantized(name, form, folder):
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if form.startswith("dynamic"):
-            q.quantize_dynamic(plain, result, weight_type=s8, per_channel=form.endswith("channel"))
+            q.quantize_dynamic(plain, result, weight_type=s8, per_channel=form.endswith("channel"),
+                               reduce_range=products_saturate())
         else:
             given = s8 if form == "qdq_s8s8" else u8
             weight = u8 if form == "qdq_u8u8" else s8
             layout = q.QuantFormat.QOperator if form == "qoperator" else q.QuantFormat.QDQ
             q.quantize_static(plain, result, Reader(), quant_format=layout, per_channel=form not in ("qdq_tensor", "qdq_u8u8"),
-                              activation_type=given, weight_type=weight)
+                              activation_type=given, weight_type=weight,
+                              reduce_range=weight == s8 and products_saturate())
     return result, shape

@@ -1,6 +1,6 @@
 """Rows of quantised operators, standard and com.microsoft's, and of what ONNX Runtime's optimiser writes."""
 import pathlib
-import platform
+import sys
 
 import numpy as np
 
@@ -9,21 +9,12 @@ from graph import F32, I8, I32, U8, Unfit, each, elements
 from products import Window
 from table import row, rows
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "compat"))
+from saturation import products_saturate  # noqa: E402
+
 MICROSOFT = "com.microsoft"
 BYTES = (U8, I8)
-
-
-def adds_with_saturation():
-    """Whether ONNX Runtime adds products of unsigned and signed bytes in pairs that do not hold them all (vpmaddubsw):
-    on x86 without VNNI."""
-    try:
-        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
-    except OSError:
-        return False
-    return platform.machine() in ("x86_64", "AMD64") and not {"avx512_vnni", "avx_vnni"} & set(flags)
-
-
-SIGNED_WEIGHTS = (-64, 64) if adds_with_saturation() else (-128, 128)
+SIGNED_WEIGHTS = (-64, 64) if products_saturate() else (-128, 128)
 
 
 def scale(g, shape=()):
