@@ -19,8 +19,8 @@ class CpuBackend final : public NestedBackend {
 /// "built without oneDNN". Opens the library.
 std::string describe_onednn();
 
-/// The instruction sets of x86-64 that kernels are compiled for: "all", or that of the machine that the build is for, such
-/// as "avx512" (BERTH_INSTRUCTION_SETS); other machines then run plain code.
+/// The instruction sets of x86-64 that kernels are compiled for: "all", or that of the machine that the build is for,
+/// such as "avx512" (BERTH_INSTRUCTION_SETS); other machines then run plain code.
 std::string compiled_instruction_sets();
 
 }  // namespace berth

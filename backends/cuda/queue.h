@@ -35,8 +35,8 @@ struct Queue {
   /// Memory of the device for what a kernel keeps from one of its launches to the next; of no use after it.
   void* scratch = nullptr;
   size_t scratch_bytes = 0;
-  /// kTickets words of the device, with which the blocks of a launch count each other. They are 0 before a launch, and a
-  /// launch leaves them so. Null: none.
+  /// kTickets words of the device, with which the blocks of a launch count each other. They are 0 before a launch, and
+  /// a launch leaves them so. Null: none.
   uint32_t* tickets = nullptr;
   /// cuBLASLt and cuDNN, which work in the same memory; null when neither is available.
   Libraries* libraries = nullptr;
@@ -44,8 +44,8 @@ struct Queue {
   uint64_t* launches = nullptr;
 };
 
-/// Takes the loops that kernels are where nvcc did not compile them (kernels/launch.h), to run them as a device would: for
-/// the tests' runtime on the host (fake/). Null: loops run at once.
+/// Takes the loops that kernels are where nvcc did not compile them (kernels/launch.h), to run them as a device would:
+/// for the tests' runtime on the host (fake/). Null: loops run at once.
 inline void (*defer_launch)(void* stream, std::function<void()> loop) = nullptr;
 
 /// Called for each kernel that is queued.

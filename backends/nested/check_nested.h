@@ -15,8 +15,8 @@ struct NestedChecks {
   uint32_t version = 1;
 };
 
-/// Refuses, as InvalidProgram and with the place, what verify_nested() rejects (format/verify_nested.h), instructions that
-/// write an input or a view of anything, and moves of tensors that are not the program's own.
+/// Refuses, as InvalidProgram and with the place, what verify_nested() rejects (format/verify_nested.h), instructions
+/// that write an input or a view of anything, and moves of tensors that are not the program's own.
 ///
 /// Allocates from the heap in proportion to the method's values. REQUIRES: the program was verified, or comes from a
 /// source that needs no verification.

@@ -12,9 +12,9 @@
 //   constants   named data of the outer program: in place on the host, otherwise uploaded once per blob and device
 //   inputs      the outer program's memory, not copied
 //   scratch     the call's last argument, present when the nested program's first arena has more than 0 bytes
-//   outputs     the outer program's memory. An output that is used as scratch until it is written (format/nested.h) must
-//               have its arena's alignment and must not overlap an input. Like the scratch, it may lie elsewhere and
-//               have another size in each run, as the nested program's arenas follow the sizes (docs/plan.md)
+//   outputs     the outer program's memory. An output that is used as scratch until it is written (format/nested.h)
+//               must have its arena's alignment and must not overlap an input. Like the scratch, it may lie elsewhere
+//               and have another size in each run, as the nested program's arenas follow the sizes (docs/plan.md)
 //   temp        the outer method's temp memory
 //   sizes       dynamic sizes are copied from the outer inputs, and to the outer outputs after the run
 //   recordings  where the device can repeat queued work, a delegate records a run and replays it as long as its
@@ -44,8 +44,8 @@ class NestedBackend : public Backend, private AddressSpace {
                       format::Report* report) const final;
   Result<DelegateHandle*> load(const DelegateSource& source, const DelegateLoad& load, format::Report* report) final;
   Error execute(DelegateHandle* handle, KernelContext& context, Span<EValue* const> args) final;
-  /// On the host, runs the first instructions on zeros, for 0.5 to 1.5 ms depending on the bytes of weights (warm_up.cc).
-  /// On a device that records, records a run with the arguments that are planned. Otherwise does nothing.
+  /// On the host, runs the first instructions on zeros, for 0.5 to 1.5 ms depending on the bytes of weights
+  /// (warm_up.cc). On a device that records, records a run with the arguments that are planned. Otherwise does nothing.
   void warm_up(DelegateHandle* handle) final;
   void unload(DelegateHandle* handle) final;
   bool follows_sizes() const final { return true; }

@@ -105,7 +105,8 @@ struct NestedDelegate {
   static void prefault(void* delegate, Span<const uint8_t> constant);
   Error check_args(Span<EValue* const> args, format::Report* report) const;
   Error check_tensors(Span<EValue* const> args, format::Report* report) const;
-  // Sets `arenas` to those of the inner method; outputs used as scratch have no address yet, and the scratch is set later.
+  // Sets `arenas` to those of the inner method; outputs used as scratch have no address yet, and the scratch is set
+  // later.
   Error find_arenas(std::vector<Span<uint8_t>>* arenas);
   void find_changed_inputs();
   // Whether output `output` of the call, which is an argument's index, shares bytes with an input that it must not.

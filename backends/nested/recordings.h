@@ -1,5 +1,5 @@
-// Recordings: the recorded runs of a delegate, found by the addresses and sizes of the arguments that they were recorded
-// with. Private to backends/nested/.
+// Recordings: the recorded runs of a delegate, found by the addresses and sizes of the arguments that they were
+// recorded with. Private to backends/nested/.
 #pragma once
 
 #include <cstddef>

@@ -96,8 +96,8 @@ void NestedDelegate::discard(Recordings::Entry* entry) {
   entry->recording = nullptr;
 }
 
-// With the arguments as they are at load: planned ones have their final addresses, and the sizes are the largest. Nothing
-// is reported; the first run comes to the same errors.
+// With the arguments as they are at load: planned ones have their final addresses, and the sizes are the largest.
+// Nothing is reported; the first run comes to the same errors.
 void NestedDelegate::record_planned() {
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const Tensor& tensor = planned_args[i]->tensor();

@@ -1,5 +1,5 @@
-// NestedDelegate::warm_up: on the host, runs the first instructions on zeros, in temporary memory, to warm up pages of code
-// and threads. Without it, the first run of a small model takes several times as long as others. On devices, see
+// NestedDelegate::warm_up: on the host, runs the first instructions on zeros, in temporary memory, to warm up pages of
+// code and threads. Without it, the first run of a small model takes several times as long as others. On devices, see
 // replay.cc.
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr size_t kAlignment = 64;
 
 }  // namespace
 
-// Binds inputs and outputs to memory, one after another, and the scratch to memory of its own where it moves. Sizes that
-// vary are the smallest.
+// Binds inputs and outputs to memory, one after another, and the scratch to memory of its own where it moves. Sizes
+// that vary are the smallest.
 Error NestedDelegate::bind_to(Span<uint8_t> memory, ZeroMemory* scratch) {
   size_t begin = 0;
   for (size_t i = 0; i < inputs + outputs; ++i) {

@@ -10,9 +10,10 @@
 // checked to be inside an allocation; any call can be made to fail. AddressSanitizer also detects kernels that access
 // memory outside of an allocation or after it was freed.
 //
-// Streams of this device run their work immediately, but for copies to the host that are begun (begin_copy_to_host): those
-// arrive when they are waited for, and bytes of 0xff stand in their place until then. Misuse of streams is detected nevertheless: a stream of another
-// device, a destroyed stream, and work that would race if streams ran concurrently (stream_order.h).
+// Streams of this device run their work immediately, but for copies to the host that are begun (begin_copy_to_host):
+// those arrive when they are waited for, and bytes of 0xff stand in their place until then. Misuse of streams is
+// detected nevertheless: a stream of another device, a destroyed stream, and work that would race if streams ran
+// concurrently (stream_order.h).
 #pragma once
 
 #include <cstddef>
@@ -100,11 +101,12 @@ class SimAllocator final : public DeviceAllocator {
   /// For SimBackend: the address that its kernels use for [address, address + bytes). Null when they are not inside one
   /// allocation of device `index`.
   void* alias(const void* address, size_t bytes, DeviceIndex index) const;
-  /// The same for work on `stream` that is about to start and may write, or only reads: InvalidArgument when they are not
-  /// inside one allocation, InvalidState as for copies.
+  /// The same for work on `stream` that is about to start and may write, or only reads: InvalidArgument when they are
+  /// not inside one allocation, InvalidState as for copies.
   Error use(void* address, size_t bytes, DeviceIndex index, const DeviceStream* stream, void** alias,
             bool writes = true);
-  /// For SimBackend: what a call of the delegate takes, and that it was called on `stream`. Without times, 0 and nothing.
+  /// For SimBackend: what a call of the delegate takes, and that it was called on `stream`. Without times, 0 and
+  /// nothing.
   double delegate_seconds(const DelegateSource& source) const;
   void called(const DeviceStream* stream, DeviceIndex index, double seconds);
   bool keeps_time() const { return options_.times.has_value(); }
@@ -120,8 +122,8 @@ class SimAllocator final : public DeviceAllocator {
   /// Whether `address` is one of the inaccessible ones.
   bool is_device_address(const void* address) const;
 
-  /// Makes the `nth` call of this kind from now on (1: the next) return `error` and do nothing else, but for saying `why`
-  /// (runtime/device_explanation.h) where it is not null; it must stay.
+  /// Makes the `nth` call of this kind from now on (1: the next) return `error` and do nothing else, but for saying
+  /// `why` (runtime/device_explanation.h) where it is not null; it must stay.
   void fail(SimCall call, uint64_t nth, Error error, const char* why = nullptr);
   /// The number of calls of this kind, including failed ones.
   uint64_t calls(SimCall call) const;

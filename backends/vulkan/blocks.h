@@ -1,8 +1,8 @@
 // Blocks: the memory that programs have on devices of this room, by address. Private to backends/vulkan/.
 //
-// An address is a number that never stands for two blocks: the block's serial number and an offset. So what was recorded
-// for a block that is gone is never taken for another's; and it is not an address of the host's, so that host code that
-// reads through it faults.
+// An address is a number that never stands for two blocks: the block's serial number and an offset. So what was
+// recorded for a block that is gone is never taken for another's; and it is not an address of the host's, so that host
+// code that reads through it faults.
 #pragma once
 
 #include <cstdint>

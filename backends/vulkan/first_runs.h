@@ -1,5 +1,5 @@
-// FirstRuns: kernels that run for the first time, on nothing, as some drivers compile when a kernel first runs. They are
-// compiled one after the other while the host goes on, to make the next ones. Private to backends/vulkan/.
+// FirstRuns: kernels that run for the first time, on nothing, as some drivers compile when a kernel first runs. They
+// are compiled one after the other while the host goes on, to make the next ones. Private to backends/vulkan/.
 #pragma once
 
 #include <memory>

@@ -68,8 +68,8 @@ class Gpu {
   bool shares_memory() const { return shares_memory_; }
   /// Whether the host's processor computes what this device does, as with Mesa's lavapipe.
   bool is_processor() const { return is_processor_; }
-  /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as Mesa's
-  /// lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
+  /// Whether kernels that read texels are the faster ones: of a processor whose vectors have eight lanes, such as
+  /// Mesa's lavapipe. It reads the elements of a storage buffer one after the other, and eight texels at once.
   bool reads_texels() const { return reads_texels_; }
   /// Whether kernels are those for cards: groups work through shared memory (shaders/block.comp).
   bool is_card() const { return is_card_; }
@@ -86,8 +86,8 @@ class Gpu {
   size_t cached_bytes() const { return cached_.size(); }
 
   enum class Kind { kDevice, kHost };
-  /// A buffer for kernels and copies, of at least one byte: of the device (mapped where it shares its memory), or of the
-  /// host, always mapped.
+  /// A buffer for kernels and copies, of at least one byte: of the device (mapped where it shares its memory), or of
+  /// the host, always mapped.
   Error make_buffer(uint64_t bytes, Kind kind, Buffer* buffer);
   void free_buffer(Buffer* buffer);
 
@@ -95,8 +95,8 @@ class Gpu {
   /// Until the queue is empty.
   void wait_idle();
 
-  /// The kernel with these specialisation constants, made when it is first wanted: one that is new is among `runs` then.
-  /// `types` are those of its tensors, for kernels that take several (shaders/narrow.glsl).
+  /// The kernel with these specialisation constants, made when it is first wanted: one that is new is among `runs`
+  /// then. `types` are those of its tensors, for kernels that take several (shaders/narrow.glsl).
   Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types,
                             FirstRuns* runs);
 
@@ -105,8 +105,8 @@ class Gpu {
   static constexpr uint64_t kNumberBytes = 4 * kMostNumbers;
   /// What a buffer has behind its bytes, for views of texels.
   static constexpr uint64_t kViewSlack = 256;
-  /// Bytes of a buffer as texels of a kind (shaders.def), with elements of f32, or of f16 where they have two bytes; null
-  /// for storage buffers, which need none. What is not a whole texel at the end is left out.
+  /// Bytes of a buffer as texels of a kind (shaders.def), with elements of f32, or of f16 where they have two bytes;
+  /// null for storage buffers, which need none. What is not a whole texel at the end is left out.
   Error make_view(char kind, uint64_t element_bytes, const VkDescriptorBufferInfo& part, VkBufferView* view);
   /// A pool for one set of each shader.
   Error make_pool(Span<const ShaderId> shaders, VkDescriptorPool* pool);

@@ -64,8 +64,8 @@ std::optional<std::vector<PipelineBytes>> parts_of(Span<const uint8_t> file) {
   return parts;
 }
 
-// `*foreign`: the file is of another kind, or cannot be known to be of this one. With a line in the log for a file that is
-// ignored, where `says`.
+// `*foreign`: the file is of another kind, or cannot be known to be of this one. With a line in the log for a file that
+// is ignored, where `says`.
 std::vector<PipelineBytes> read_parts(const std::string& path, bool says, bool* foreign) {
   std::error_code unknown;
   *foreign = false;

@@ -1,5 +1,5 @@
-// The file of compiled kernels. The fears: bytes of another device or driver, or damaged ones, given to a driver; a file
-// of another kind overwritten; what another device has kept lost.
+// The file of compiled kernels. The fears: bytes of another device or driver, or damaged ones, given to a driver; a
+// file of another kind overwritten; what another device has kept lost.
 #include "backends/vulkan/pipeline_file.h"
 
 #include <gtest/gtest.h>

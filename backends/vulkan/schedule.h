@@ -3,8 +3,8 @@
 //
 // Two steps that touch the same bytes, one of them writing, must run one after the other: a read after a write, a write
 // after a read, a write after a write; but for writes that may come in any order. A step's level is one more than the
-// highest level of the earlier steps that it must follow, so that steps of one level may run at once. They are run level
-// by level, with one barrier between two.
+// highest level of the earlier steps that it must follow, so that steps of one level may run at once. They are run
+// level by level, with one barrier between two.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Session: the stream of a delegate, and what its kernels have asked for so far: KernelContext::user() of kernels of this
-// room. Private to backends/vulkan/.
+// Session: the stream of a delegate, and what its kernels have asked for so far: KernelContext::user() of kernels of
+// this room. Private to backends/vulkan/.
 #pragma once
 
 #include <vector>

@@ -6,13 +6,14 @@
 //     DeviceAllocatorRegistry registry;
 //     if (vulkan.device_count() > 0) registry.register_allocator(&vulkan);
 //
-// Devices are opened by the first call that needs one. Without a driver, device_count() is 0 and everything else returns
-// InvalidArgument; describe() says why.
+// Devices are opened by the first call that needs one. Without a driver, device_count() is 0 and everything else
+// returns InvalidArgument; describe() says why.
 //
 //   allocate      one VkDeviceMemory and one VkBuffer, at a multiple of 256, which is the largest supported alignment
 //   deallocate    waits for all work on the device
-//   copies        where a device shares the host's memory, by the host, behind the stream's work; else through two buffers
-//                 of the stream, so that host memory can be reused on return. Between two devices through the host
+//   copies        where a device shares the host's memory, by the host, behind the stream's work; else through two
+//                 buffers of the stream, so that host memory can be reused on return. Between two devices through
+//                 the host
 //   streams       timelines on the device's one queue
 //
 // Failures are logged.

@@ -57,8 +57,8 @@ class VulkanStream {
 
   Error copy_from_host(Place target, const void* source, uint64_t bytes);
   Error copy_to_host(void* target, Place source, uint64_t bytes);
-  /// The same, through memory of the stream from which it goes to `target` when it is waited for. Its number; 0 where it is
-  /// complete: where the host shares the memory, or it is larger than what the stream has.
+  /// The same, through memory of the stream from which it goes to `target` when it is waited for. Its number; 0 where
+  /// it is complete: where the host shares the memory, or it is larger than what the stream has.
   Result<uint64_t> begin_copy_to_host(void* target, Place source, uint64_t bytes);
   /// Waits for this copy, and those before it.
   Error finish_copy_to_host(uint64_t number);

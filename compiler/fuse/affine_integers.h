@@ -21,8 +21,8 @@ struct AffineIntegers {
   std::vector<int64_t> sizes() const { return integers.sizes(); }
 };
 
-/// `value` as such integers; nothing where it is anything else. `type`, f32 or one of 16 bits, is what the model computes
-/// in: what it rounds to 16 bits on the way is not rounded.
+/// `value` as such integers; nothing where it is anything else. `type`, f32 or one of 16 bits, is what the model
+/// computes in: what it rounds to 16 bits on the way is not rounded.
 std::optional<AffineIntegers> read_affine_integers(Context& context, ir::ValueId value, DType type);
 
 }  // namespace berth::fuse

@@ -1,5 +1,5 @@
-// Numbers that broadcast, such as the scales and zero points beside the integers of a weight. What is done to them writes
-// out no more elements than the result needs: one number for a whole weight stays one number.
+// Numbers that broadcast, such as the scales and zero points beside the integers of a weight. What is done to them
+// writes out no more elements than the result needs: one number for a whole weight stays one number.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ Broadcast expanded(const Broadcast& given, const std::vector<int64_t>& sizes);
 std::pair<Broadcast, Broadcast> expanded_alike(const Broadcast& a, const Broadcast& b,
                                                const std::vector<int64_t>& sizes);
 
-/// f(x, y) of each pair of elements: numbers that broadcast to `sizes`, of no more elements than they need. REQUIRES: `a`
-/// and `b` broadcast to `sizes`.
+/// f(x, y) of each pair of elements: numbers that broadcast to `sizes`, of no more elements than they need. REQUIRES:
+/// `a` and `b` broadcast to `sizes`.
 template <typename F>
 Broadcast combined(const Broadcast& a, const Broadcast& b, const std::vector<int64_t>& sizes, F&& f) {
   auto [result, other] = expanded_alike(a, b, sizes);

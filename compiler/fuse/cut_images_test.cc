@@ -1,5 +1,5 @@
-// Images in strips. The fears: a row of a strip's edge is not what it was, an image that others read is gone, a residual
-// comes from other rows, and models that gain nothing are cut.
+// Images in strips. The fears: a row of a strip's edge is not what it was, an image that others read is gone, a
+// residual comes from other rows, and models that gain nothing are cut.
 #include "compiler/fuse/cut_images.h"
 
 #include <gtest/gtest.h>

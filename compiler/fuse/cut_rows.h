@@ -7,7 +7,8 @@
 //                                                                   %y = cat(%y0, %y1, …)
 //
 // Slices and their concatenation are names of parts of tensors (memory/sub_buffers.h), so nothing is copied, and of the
-// wide tensors no more than a strip is ever there. Only rows of known number are cut; what is narrow in all stays whole.
+// wide tensors no more than a strip is ever there. Only rows of known number are cut; what is narrow in all stays
+// whole.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -1,5 +1,5 @@
-// Products of a long prompt for some rows at a time. The fears: a row in another's place, a strip too few, a wide tensor that
-// others read and that is cut all the same, weights that are taken for rows, rows that read each other.
+// Products of a long prompt for some rows at a time. The fears: a row in another's place, a strip too few, a wide
+// tensor that others read and that is cut all the same, weights that are taken for rows, rows that read each other.
 #include "compiler/fuse/cut_rows.h"
 
 #include "compiler/fuse/fuse_testing.h"

@@ -140,8 +140,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("pack_weights", pack_weights),
       // Behind it: a table is read out of a weight as it is packed.
       pass("share_tables", share_tables),
-      // Behind pack_weights: each convolution of a block keeps its weight as it has packed it. Dense weights go with what
-      // was fused.
+      // Behind pack_weights: each convolution of a block keeps its weight as it has packed it. Dense weights go with
+      // what was fused.
       pass("fuse_bottlenecks", fuse_bottlenecks),
       {"dce", passes::dce},
       // Behind it, whose convolutions read f32.

@@ -26,8 +26,9 @@ const std::vector<uint8_t> kChannelsInnermost = {0, 2, 3, 1};
 constexpr int64_t kFewInputs = 4;
 constexpr int64_t kFewOutputs = 8;
 
-// As large as a second-level cache. Where all images of 100 KB and more are worked off by rows, MobileNetV3, GhostNet and
-// MnasNet take some per cent more time; with those of 1 MiB each of the four models that have some takes 0.94 to 1.00.
+// As large as a second-level cache. Where all images of 100 KB and more are worked off by rows, MobileNetV3, GhostNet
+// and MnasNet take some per cent more time; with those of 1 MiB each of the four models that have some takes 0.94 to
+// 1.00.
 constexpr int64_t kLeastElements = 256 * 1024;
 
 bool all_are_number(const Argument& list, int64_t number) {
@@ -103,8 +104,8 @@ class RegionBlocks {
 
   int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), context_.symbols()); }
 
-  // Whether `value`, which `node` makes or reads, is worth being never whole. A result that is larger would stand beside
-  // what the block reads, and take more memory than it saves.
+  // Whether `value`, which `node` makes or reads, is worth being never whole. A result that is larger would stand
+  // beside what the block reads, and take more memory than it saves.
   bool is_worth(ValueId value, ValueId result, const Node& node) const {
     const ir::TensorType& type = context_.type(value);
     if (type.is_static() && elements(value) >= std::max(kLeastElements, elements(result))) return true;

@@ -1,5 +1,5 @@
-// fuse_dynamic_quantize: what the ONNX importer makes of DynamicQuantizeLinear (compiler/import/onnx/quantize.cc) in two
-// passes over the tensor, where it was seven.
+// fuse_dynamic_quantize: what the ONNX importer makes of DynamicQuantizeLinear (compiler/import/onnx/quantize.cc) in
+// two passes over the tensor, where it was seven.
 //
 //     %low = clamp(amin(%x), max 0), %high = clamp(amax(%x), min 0)
 //     %range = %high - %low, %s = masked_fill(%range / 255, %range == 0, 1)

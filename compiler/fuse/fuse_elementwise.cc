@@ -144,8 +144,8 @@ class Reader {
  public:
   /// `bytes`: whether chains may read and write bytes. `halves`: whether those of f16 and bf16 are computed as f32, and
   /// are rounded where they end or go on in f32. `read_often`: bytes whose readers are more than
-  /// the nodes say. `shallow`: for chains that only_dequantises() is asked about: bytes are inputs, whatever makes them,
-  /// and what takes more steps is not read to its end.
+  /// the nodes say. `shallow`: for chains that only_dequantises() is asked about: bytes are inputs, whatever makes
+  /// them, and what takes more steps is not read to its end.
   Reader(const Context& context, bool bytes, bool halves, const std::set<ValueId>& read_often, bool shallow)
       : context_(context), bytes_(bytes), halves_(halves), read_often_(read_often), shallow_(shallow) {}
 
@@ -347,7 +347,8 @@ class Reader {
   bool read_bytes(const Node& maker, size_t after, Chain* chain, Operand* result) const {
     Chain own;
     if (!bytes_ || !maker.is(OpId::fused_elementwise_out) || own_steps(maker) > kDequantising) return false;
-    // Within a chain that is read for bytes alone, what comes after counts too, so that nothing is read to its beginning.
+    // Within a chain that is read for bytes alone, what comes after counts too, so that nothing is read to its
+    // beginning.
     if (!Reader(context_, bytes_, halves_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result))
       return false;
     if (!only_dequantises(own)) return false;

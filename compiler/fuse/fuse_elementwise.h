@@ -19,8 +19,8 @@
 //     %r = relu(…)
 //     %s = div(…, 0.2), round, add(…, 7), clamp(…, 0, 255), cast to u8      →   %s: u8 = berth::elementwise([%q], …)
 //
-// Where several read the numbers that bytes stand for, each reads the bytes. Vulkan's products read numbers alone: what is
-// rounded to bytes and made numbers again for one reader is one chain there, which writes the numbers.
+// Where several read the numbers that bytes stand for, each reads the bytes. Vulkan's products read numbers alone: what
+// is rounded to bytes and made numbers again for one reader is one chain there, which writes the numbers.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -149,8 +149,8 @@ TEST(FuseElementwise, ChainsOfAnyLengthTakeLinearTime) {
   EXPECT_EQ(loops, kSteps / 32);
 }
 
-// What two read is looked into for bytes that were made numbers, and no further: where that went on to what it is made of,
-// sixty such sums took years.
+// What two read is looked into for bytes that were made numbers, and no further: where that went on to what it is made
+// of, sixty such sums took years.
 TEST(FuseElementwise, SumsOfWhatTwoReadTakeLinearTime) {
   constexpr int kSums = 4000;
   std::string text = "method forward(%v0: f32[4], %v1: f32[4]) {\n";

@@ -1,5 +1,5 @@
-// Steps of a GRU, joined. The fears: gates in another order, a state's part that is not this layer's, rows that are read
-// from the other end, a state that is stretched.
+// Steps of a GRU, joined. The fears: gates in another order, a state's part that is not this layer's, rows that are
+// read from the other end, a state that is stretched.
 #include "compiler/fuse/fuse_gru.h"
 
 #include "base/text_testing.h"

@@ -5,8 +5,8 @@
 //       … a step of fuse_lstm.h, on one row of %g …              %h = aten::select_copy.int(%all, 0, -1)
 //     }
 //
-// A loop that goes through rows turned round (aten::flip) is berth::lstm backwards. The rows have the gates in any order
-// if a product with constants makes them. There must be at least one step.
+// A loop that goes through rows turned round (aten::flip) is berth::lstm backwards. The rows have the gates in any
+// order if a product with constants makes them. There must be at least one step.
 //
 // Unlike the other passes of this room it runs before delegates are formed: control flow stays outside of them.
 #pragma once

@@ -72,8 +72,8 @@ Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, V
   return context.replace(id, result);
 }
 
-// Whether matrix products alone read `weight`, as their weight: then each has it narrow, and equal constants are one in the
-// file.
+// Whether matrix products alone read `weight`, as their weight: then each has it narrow, and equal constants are one in
+// the file.
 bool only_products_read(const Context& context, ValueId weight) {
   int count = 0;
   for (const Node& node : context.method().nodes) {

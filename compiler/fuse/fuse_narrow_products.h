@@ -6,9 +6,9 @@
 //   →
 //     %y: f32[64,384] = berth::narrow_linear(%x, @weight, @scales, …)
 //
-// Folding has left the cast as it was (passes::Options::keep_quantized), and folds what this pass does not take behind it.
-// What follows a product, fuse_products takes along. A weight that several nodes read is not taken: such are
-// the steps of an LSTM, which become one operator. For targets that take bytes (takes_bytes()).
+// Folding has left the cast as it was (passes::Options::keep_quantized), and folds what this pass does not take behind
+// it. What follows a product, fuse_products takes along. A weight that several nodes read is not taken: such are the
+// steps of an LSTM, which become one operator. For targets that take bytes (takes_bytes()).
 #pragma once
 
 #include "compiler/fuse/context.h"

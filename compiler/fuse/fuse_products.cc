@@ -151,8 +151,8 @@ class Products {
                 {node.args[a], node.args[b], bias, residual, std::string("none"), 0.0, 0.0, std::string()});
   }
 
-  // The product that gives `value`, directly or, of a matrix product, through views. Null where there is none; null with
-  // a reason when it cannot take anything along.
+  // The product that gives `value`, directly or, of a matrix product, through views. Null where there is none; null
+  // with a reason when it cannot take anything along.
   const Node* open_product(const Context& context, ValueId value, std::optional<Reason>* reason) {
     const ValueId base = through_views(context, value);
     // One of a narrow type stands before a cast.

@@ -98,8 +98,8 @@ class QuantizedProducts {
            given_->at(&context.method()).count(node.results[0]) > 0;
   }
 
-  // The matrix product whose 8-bit result `value` is the numbers of, so that both would stand side by side: with those numbers
-  // as its result. Elsewhere what reads them reads the bytes.
+  // The matrix product whose 8-bit result `value` is the numbers of, so that both would stand side by side: with those
+  // numbers as its result. Elsewhere what reads them reads the bytes.
   static std::optional<QuantizedProduct> product_of_numbers(const Context& context, ValueId value) {
     const auto pair = dequantized(context, value);
     if (!pair || !pair->scale.number() || !pair->zero_point.number() || !alone(context, value, pair->integers)) {

@@ -1,5 +1,5 @@
-// Rotary position embeddings. The fears: the wrong half turned, a half that is not one, sines that something else reads too,
-// a turned row that others read.
+// Rotary position embeddings. The fears: the wrong half turned, a half that is not one, sines that something else reads
+// too, a turned row that others read.
 #include "compiler/fuse/fuse_rotations.h"
 
 #include "compiler/fuse/fuse_testing.h"

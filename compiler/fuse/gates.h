@@ -21,7 +21,8 @@ Gate gate_of(const Context& context, ir::ValueId value);
 /// Whether the node only gives the steps, dimension 0, from the last to the first.
 bool is_turned_round(const ir::Node& node);
 
-/// A weight [size, gates * size] in blocks of units: a constant [blocks, size, gates, width], zeros beyond the last unit.
+/// A weight [size, gates * size] in blocks of units: a constant [blocks, size, gates, width], zeros beyond the last
+/// unit.
 ir::ValueId in_blocks(ir::Builder& build, const std::vector<float>& dense, int64_t size, int64_t gates,
                       const std::string& name);
 

@@ -86,8 +86,8 @@ RowReading reading_for(const RowWindow& window, ImageRows wanted, int64_t input_
   if (first >= 0 && end <= input_rows) return {{first, end}, wanted, false};
   RowReading reading;
   reading.padded = true;
-  // From a row at which the windows of the whole image begin, but for the padding; at least one, where windows see nothing
-  // but that.
+  // From a row at which the windows of the whole image begin, but for the padding; at least one, where windows see
+  // nothing but that.
   reading.read.begin = std::clamp<int64_t>(first, 0, input_rows - 1) / window.stride * window.stride;
   reading.read.end = std::clamp<int64_t>(end, 1, input_rows);
   reading.made.begin = reading.read.begin / window.stride;

@@ -1,5 +1,5 @@
-// ImageBlock: nodes that compute each row of an image from a few rows of what they read, so that they may be had for some
-// rows alone: convolutions of bytes, element-wise chains, channels joined.
+// ImageBlock: nodes that compute each row of an image from a few rows of what they read, so that they may be had for
+// some rows alone: convolutions of bytes, element-wise chains, channels joined.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Rows of an image and the rows that they see. The fears: a row off by one, padding in the middle of an image, rows that are
-// not there.
+// Rows of an image and the rows that they see. The fears: a row off by one, padding in the middle of an image, rows
+// that are not there.
 #include "compiler/fuse/image_block.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // Weights that a model widens before it multiplies with them: (q - zero point) · scale of integers of at most 8 bits.
 //
-// Models say it in many ways: ONNX's DequantizeLinear with scales for the tensor, a channel or a block, MatMulNBits with
-// two numbers in a byte, a cast and a product, quantized_decomposed::dequantize_…, what torchao exports. What stands
-// behind the product or between, such as views, transpositions and slices, moves elements alone: it is done to the
-// integers, the scales and the zero points each, at compile time. What comes out is read off the numbers.
+// Models say it in many ways: ONNX's DequantizeLinear with scales for the tensor, a channel or a block, MatMulNBits
+// with two numbers in a byte, a cast and a product, quantized_decomposed::dequantize_…, what torchao exports. What
+// stands behind the product or between, such as views, transpositions and slices, moves elements alone: it is done to
+// the integers, the scales and the zero points each, at compile time. What comes out is read off the numbers.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ struct IntegerWeight {
   bool has_whole_zeros() const;
 };
 
-/// `value`, a matrix of f32, bf16 or f16, if it is such a weight. In 16 bits, what the model rounds between is not rounded.
+/// `value`, a matrix of f32, bf16 or f16, if it is such a weight. In 16 bits, what the model rounds between is not
+/// rounded.
 std::optional<IntegerWeight> read_integer_weight(Context& context, ir::ValueId value);
 
 /// The weight of a quantized_decomposed::mixed_linear.

@@ -5,8 +5,8 @@
 
 namespace berth::fuse {
 
-/// Query i sees the keys j with before[i] < j <= last[i]; invalid values: no such end. Each has an i64 for each query, or
-/// one for all.
+/// Query i sees the keys j with before[i] < j <= last[i]; invalid values: no such end. Each has an i64 for each query,
+/// or one for all.
 struct KeyLimits {
   ir::ValueId last;
   ir::ValueId before;

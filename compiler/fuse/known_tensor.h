@@ -23,7 +23,8 @@ struct KnownTensor {
 KnownTensor known_floats(const std::vector<int64_t>& sizes, const std::vector<float>& values);
 
 /// Computes what depends on constants alone. A reader visits few values, which it counts down: use one for all that
-/// belongs together, such as a weight with its scales, so that a graph with many paths to the same value takes no longer.
+/// belongs together, such as a weight with its scales, so that a graph with many paths to the same value takes no
+/// longer.
 class KnownReader {
  public:
   explicit KnownReader(Context& context) : context_(context) {}

@@ -1,5 +1,5 @@
-// LiveBytes: about how much memory a region takes at each of its nodes, in the order in which they stand: for passes that
-// run before memory is planned, and ask where a plan's peak will be.
+// LiveBytes: about how much memory a region takes at each of its nodes, in the order in which they stand: for passes
+// that run before memory is planned, and ask where a plan's peak will be.
 #pragma once
 
 #include <cstdint>

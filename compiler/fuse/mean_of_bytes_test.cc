@@ -1,4 +1,5 @@
-// Means of bytes. The fears: a zero point that counts once for each place; floats where a sum of bytes would not be exact.
+// Means of bytes. The fears: a zero point that counts once for each place; floats where a sum of bytes would not be
+// exact.
 #include "compiler/fuse/mean_of_bytes.h"
 
 #include "compiler/fuse/fuse_testing.h"

@@ -37,8 +37,8 @@ Argument& type_argument(Node& node) {
   return node.args[conv ? size_t{arg::fused_conv_out::dtype} : size_t{arg::fused_linear_out::dtype}];
 }
 
-// Of an operator that moves elements or picks the largest, and so does the same to rounded ones: the tensors that it moves.
-// Nothing of others.
+// Of an operator that moves elements or picks the largest, and so does the same to rounded ones: the tensors that it
+// moves. Nothing of others.
 std::vector<ValueId> moved_by(const Node& node) {
   switch (node.op->id) {
     case OpId::cat_out:

@@ -7,11 +7,11 @@
 // rounding twice is rounding once: no output changes by a bit. The tensor takes half the memory, is written and read in
 // half the traffic, and is not copied for the reader.
 //
-// For a result of berth::conv or berth::linear with a weight of bf16 which only such products read, each as its input and
-// in the same graph of one delegate, and for which there are fast kernels (cpu::takes_narrow_tensors): others read f32, or
-// would round to f32 what was rounded already. Between a product and those that read it may stand what moves elements or
-// picks the largest, as concatenations, views, layout copies and max pooling do: they give the same of rounded elements,
-// rounded, and their results are bf16 as well.
+// For a result of berth::conv or berth::linear with a weight of bf16 which only such products read, each as its input
+// and in the same graph of one delegate, and for which there are fast kernels (cpu::takes_narrow_tensors): others read
+// f32, or would round to f32 what was rounded already. Between a product and those that read it may stand what moves
+// elements or picks the largest, as concatenations, views, layout copies and max pooling do: they give the same of
+// rounded elements, rounded, and their results are bf16 as well.
 //
 //     %m: f32[1,64,28,28] = max_pool2d(%y, …)             →  %m: bf16[1,64,28,28] = max_pool2d(%y, …)
 //
@@ -19,10 +19,10 @@
 //
 //     result in bf16               it is stored so
 //     result in f32: output        it leaves the delegate, whose interface is f32
-//     result in f32: read-as-f32   something reads all 24 bits: an operator that is not a product, a product of f32 or f16,
-//                                  a residual, a body of a condition or a loop
-//     result in f32: in-place      a sum can lie in its residual, which nothing reads afterwards and which is f32; a sum of
-//                                  bf16 would lie beside it
+//     result in f32: read-as-f32   something reads all 24 bits: an operator that is not a product, a product of f32 or
+//                                  f16, a residual, a body of a condition or a loop
+//     result in f32: in-place      a sum can lie in its residual, which nothing reads afterwards and which is f32; a
+//                                  sum of bf16 would lie beside it
 //     result in f32: no-kernel     there is no fast kernel that writes it, or that reads it
 //
 // Behind all other passes of this room: those look for products of f32.

@@ -1,5 +1,5 @@
-// Results of bf16. The fears: a bit that changes, a result that an operator reads in f32, at once or behind a move, or that
-// leaves the delegate, or that has no kernel; and one that stays f32 without a reason.
+// Results of bf16. The fears: a bit that changes, a result that an operator reads in f32, at once or behind a move, or
+// that leaves the delegate, or that has no kernel; and one that stays f32 without a reason.
 #include "compiler/fuse/narrow_results.h"
 
 #include <algorithm>

@@ -22,8 +22,8 @@ constexpr int64_t kImageChannels = 4;
 // Of the root of the sum of squares, what may be lost: rounding to bf16 alone loses up to a 2^-9 of each number.
 constexpr double kMostLost = 1.0 / 256;
 
-/// Narrow constants by the wide one and their type, f32 for scales that are rounded: of all methods, so that what they share
-/// stays shared.
+/// Narrow constants by the wide one and their type, f32 for scales that are rounded: of all methods, so that what they
+/// share stays shared.
 using Narrowed = std::map<std::pair<ir::ConstantId, DType>, ir::ConstantId>;
 
 bool is_wide_product(const Node& node) {

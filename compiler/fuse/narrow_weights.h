@@ -3,9 +3,9 @@
 //
 //     berth::conv(%x, %w: f32[64,64,3,3], …)   →   berth::conv(%x, %w_bf16: bf16[64,64,3,3], …)
 //
-// The scales of weights of 8 and 4 bits (berth::narrow_linear) are rounded to numbers of f16, which packing then stores in 16
-// bits. Inputs, results and everything between products stay f32. kernels/portable/fused_narrow.h says what such a product
-// computes; `--why precision` says of each product why its weight is narrow, or why not.
+// The scales of weights of 8 and 4 bits (berth::narrow_linear) are rounded to numbers of f16, which packing then stores
+// in 16 bits. Inputs, results and everything between products stay f32. kernels/portable/fused_narrow.h says what such
+// a product computes; `--why precision` says of each product why its weight is narrow, or why not.
 #pragma once
 
 #include "compiler/fuse/context.h"

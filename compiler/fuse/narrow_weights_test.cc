@@ -1,5 +1,5 @@
-// Weights in 16 bits. The fears: a weight that becomes infinite or nothing, one that is narrowed without being asked, two
-// where one would do, a product that computes something else.
+// Weights in 16 bits. The fears: a weight that becomes infinite or nothing, one that is narrowed without being asked,
+// two where one would do, a product that computes something else.
 #include "compiler/fuse/narrow_weights.h"
 
 #include "base/half.h"
@@ -179,7 +179,8 @@ TEST(NarrowWeights, ScalesOfNumbersOfFewBitsAreRoundedToF16) {
   EXPECT_TRUE(narrowed(scaled_product("0.1, -0.3"), DType::kF32, 1e-5).why.empty());
 }
 
-// As the target `vulkan` has it: any product of any order takes a narrow weight, and tensors of 16 bits stay what they are.
+// As the target `vulkan` has it: any product of any order takes a narrow weight, and tensors of 16 bits stay what they
+// are.
 Fused narrowed_on_device(const std::string& text, DType type) {
   Targets targets = cpu_targets();
   targets[0].depth_last = true;
@@ -250,7 +251,8 @@ TEST(NarrowWeights, WhatIsFasterInF32HasAWeightOfF16) {
   EXPECT_NE(one.text.find(": f16[32,32,3,3]"), std::string::npos) << one.text;
 }
 
-// Registers of pixels are best for a mask of one channel, and matrices, where the processor has them, for three colours.
+// Registers of pixels are best for a mask of one channel, and matrices, where the processor has them, for three
+// colours.
 TEST(NarrowWeights, LastConvolutionsAreNarrowWhereMatricesAreFaster) {
   const auto last = [](const std::string& channels) {
     return narrowed(with_constants({{"w", {std::stoi(channels), 32, 3, 3}}}, "%x: f32[1,32,28,28]",

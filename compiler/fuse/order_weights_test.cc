@@ -1,5 +1,5 @@
-// Weights with what is summed over innermost. The fears: an element that is read as another's; a weight that is given so
-// to a target that did not ask; one weight ordered twice.
+// Weights with what is summed over innermost. The fears: an element that is read as another's; a weight that is given
+// so to a target that did not ask; one weight ordered twice.
 #include "compiler/fuse/order_weights.h"
 
 #include "compiler/fuse/fuse_testing.h"
@@ -21,7 +21,8 @@ ir::Module ordered(const std::string& text, bool depth_last = true) {
   return module;
 }
 
-// The dimension order of each weight, as in "0231", or "rows" for row-major: of convolutions and linear layers in order.
+// The dimension order of each weight, as in "0231", or "rows" for row-major: of convolutions and linear layers in
+// order.
 std::string orders(const ir::Module& module) {
   std::string text;
   const ir::Method& method = module.methods[0];

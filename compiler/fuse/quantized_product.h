@@ -54,8 +54,8 @@ struct ProductScale {
   std::vector<float> numbers;  // one, or one a column
   ir::ValueId input;           // made as the program runs: one number, or one a row; else invalid
 };
-/// The product of the scales of both sides; `columns` is the weight's dimension that the result has. Nothing where one of
-/// them is not positive and finite, or along another dimension.
+/// The product of the scales of both sides; `columns` is the weight's dimension that the result has. Nothing where one
+/// of them is not positive and finite, or along another dimension.
 std::optional<ProductScale> product_scale(const Parameter& input, const Parameter& weight, int columns);
 /// A scale that is `factor`, which multiplies a result of type `type`: one number or one for each slice along dimension
 /// `columns` of it; or one of the run, or the product of one of the run and known ones.
@@ -68,8 +68,8 @@ Expected<bool> set_operands(Context& context, ir::Builder& build, const ProductI
                             const DequantizedConstant& weight, int columns, const ProductScale& scale,
                             QuantizedProduct* product);
 
-/// A bias as i32, if that gives `bias` again when `scale` multiplies it; None where all of it is 0; else f32. One number
-/// for each of `columns` columns, or one for all.
+/// A bias as i32, if that gives `bias` again when `scale` multiplies it; None where all of it is 0; else f32. One
+/// number for each of `columns` columns, or one for all.
 ir::Argument product_bias(ir::Builder& build, const std::vector<double>& bias, size_t columns,
                           const ProductScale& scale);
 /// A bias of i32.

@@ -1,6 +1,6 @@
-// Tables that are packed weights as well. The fears: rows of another weight of the same size, a table that something else
-// reads and that is gone, indices from the end that are refused or taken where they were not, what is not the same to the
-// bit, numbers of 8 and 4 bits with the wrong sign.
+// Tables that are packed weights as well. The fears: rows of another weight of the same size, a table that something
+// else reads and that is gone, indices from the end that are refused or taken where they were not, what is not the same
+// to the bit, numbers of 8 and 4 bits with the wrong sign.
 #include "compiler/fuse/share_tables.h"
 
 #include "compiler/fuse/fuse_testing.h"

@@ -1,4 +1,5 @@
-// Attention on bytes, a head at a time. The fears: scores of another head; a program of many steps for a small attention.
+// Attention on bytes, a head at a time. The fears: scores of another head; a program of many steps for a small
+// attention.
 #include "compiler/fuse/split_heads.h"
 
 #include "compiler/fuse/fuse_testing.h"
@@ -74,7 +75,8 @@ TEST(SplitHeads, MaskedScoresStayTogether) {
   expect_together(masked);
 }
 
-// Of 300 keys many shares are next to half a step, and move together with their row's sum; of 32 results are a few steps.
+// Of 300 keys many shares are next to half a step, and move together with their row's sum; of 32 results are a few
+// steps.
 TEST(SplitHeads, OneHeadAndMoreThan64StayAsTheyAre) {
   Given one, many;
   one.tokens = "300";

@@ -1,5 +1,5 @@
-// Rows that nothing reads. The fears: another row than the one that is read, rows that something else reads too, attention,
-// whose rows read each other.
+// Rows that nothing reads. The fears: another row than the one that is read, rows that something else reads too,
+// attention, whose rows read each other.
 #include "compiler/fuse/take_rows.h"
 
 #include "compiler/fuse/fuse_testing.h"

@@ -1,5 +1,5 @@
-// BarrierLoop: a loop whose steps depend on each other while the parts of a step run on several threads, in one parallel
-// region. Step t of a part starts when step t - 1 of all parts is done.
+// BarrierLoop: a loop whose steps depend on each other while the parts of a step run on several threads, in one
+// parallel region. Step t of a part starts when step t - 1 of all parts is done.
 //
 // Each thread keeps to its part, whose data stay in its cache, and waits for the others at each step. It is correct on
 // any pool, even one that runs the ranges one after another: a thread that waits for a part that no thread has started

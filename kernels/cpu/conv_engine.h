@@ -40,8 +40,8 @@ class Engine {
   virtual DType weight_type() const { return DType::kF32; }
   /// Computes weight().derived_numel floats from the packed weight: in the compiler, for the file.
   virtual void derive(const float* /*weight*/, float* /*derived*/) {}
-  /// Called once, before the first run, with the arguments that do not change. `derived` is what derive() computes, where
-  /// the file has it; if it is null, it is computed here, on the threads of `pool` (may be null).
+  /// Called once, before the first run, with the arguments that do not change. `derived` is what derive() computes,
+  /// where the file has it; if it is null, it is computed here, on the threads of `pool` (may be null).
   virtual Error take_weight(const float* /*weight*/, const float* /*derived*/, ThreadPool* /*pool*/) {
     return Error::kOk;
   }

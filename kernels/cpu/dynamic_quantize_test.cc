@@ -1,5 +1,5 @@
-// Dynamic quantisation against the portable kernel. The fears: a part of the tensor whose range is not seen, NaN that is
-// lost between registers or threads, the last elements.
+// Dynamic quantisation against the portable kernel. The fears: a part of the tensor whose range is not seen, NaN that
+// is lost between registers or threads, the last elements.
 
 #include <gtest/gtest.h>
 

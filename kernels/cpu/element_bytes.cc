@@ -177,8 +177,8 @@ __attribute__((target("avx512vbmi"))) void permute_bytes(const uint8_t* table, c
   }
 }
 
-// Each of a number's four bytes has a table of its own. 64 bytes are brought into the order in which interleaving leaves
-// the numbers in theirs.
+// Each of a number's four bytes has a table of its own. 64 bytes are brought into the order in which interleaving
+// leaves the numbers in theirs.
 __attribute__((target("avx512vbmi"))) int64_t permute_numbers(const NumberTable& table, const uint8_t* in, int64_t n,
                                                               float* out) {
   __m512i part[4][4];

@@ -37,8 +37,8 @@ struct Chain {
 };
 
 /// Computes the chain for all elements of `out`, on the context's threads. `out` may share the memory of inputs with
-/// the same layout. A result of bytes is that of the portable kernel, bit for bit. REQUIRES: all tensors have memory and
-/// the types that format/elementwise_code.h gives them; the inputs broadcast to out's sizes.
+/// the same layout. A result of bytes is that of the portable kernel, bit for bit. REQUIRES: all tensors have memory
+/// and the types that format/elementwise_code.h gives them; the inputs broadcast to out's sizes.
 void run_chain(KernelContext& context, const Chain& chain, Tensor& out);
 
 }  // namespace berth::cpu

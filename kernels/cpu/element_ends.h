@@ -1,6 +1,6 @@
 // Which steps of an element-wise chain its ends do on their way: a quantised input that is first made a float by
-// (x - zero) * scale, and a result that is at last made a byte by rounding and limits (element_bytes.h). Where numbers are
-// made bytes on the way, one pass does these steps.
+// (x - zero) * scale, and a result that is at last made a byte by rounding and limits (element_bytes.h). Where numbers
+// are made bytes on the way, one pass does these steps.
 #pragma once
 
 #include "kernels/cpu/element_bytes.h"

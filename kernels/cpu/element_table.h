@@ -1,5 +1,6 @@
-// What an element-wise chain computes from one tensor of bytes alone is one of 256 numbers: such parts become tables when
-// a method is loaded, and a run looks numbers up. What the table holds is what the portable kernel computes, to the bit.
+// What an element-wise chain computes from one tensor of bytes alone is one of 256 numbers: such parts become tables
+// when a method is loaded, and a run looks numbers up. What the table holds is what the portable kernel computes, to
+// the bit.
 //
 //     gelu(dequantised(q)) * x + y         →   table[q] * x + y
 //     quantised(silu(dequantised(q)))      →   byte_table[q]
@@ -21,7 +22,8 @@ struct TabledChain {
   std::unique_ptr<ByteTable> whole;
 };
 
-/// Null where no part of `chain` is worth a table, or where there is no memory for it. Looks at the types of its inputs.
+/// Null where no part of `chain` is worth a table, or where there is no memory for it. Looks at the types of its
+/// inputs.
 std::unique_ptr<TabledChain> make_tables(const Chain& chain);
 
 }  // namespace berth::cpu

@@ -60,8 +60,8 @@ class FlatPart {
   Tensor tensor_;
 };
 
-// Of an output that begins where the input does, and has narrower elements: part by part, each as much larger as the input's
-// elements are, so that its bytes are those of parts that have been read. Threads share a part.
+// Of an output that begins where the input does, and has narrower elements: part by part, each as much larger as the
+// input's elements are, so that its bytes are those of parts that have been read. Threads share a part.
 void run_narrowing(KernelContext& context, Chain chain, const Tensor& input, Tensor& out) {
   constexpr int64_t kFirst = 1024, kMost = 1 << 30;
   alignas(64) uint8_t first[kFirst * sizeof(float)];

@@ -504,7 +504,8 @@ TEST(Elementwise, SumsOfBytesGiveThePortableBytes) {
   }
 }
 
-// The last bits of steps that are several operations, which a joined product and sum would change: as bytes of their own.
+// The last bits of steps that are several operations, which a joined product and sum would change: as bytes of their
+// own.
 TEST(Elementwise, StepsBeforeBytesHaveThePortableBits) {
   const Seed seed;
   SCOPED_TRACE(seed.text());

@@ -1,4 +1,5 @@
-// Entries of the table: name, signature, unplaced output and picked argument come from the operator's row in format/operators.def.
+// Entries of the table: name, signature, unplaced output and picked argument come from the operator's row in
+// format/operators.def.
 #pragma once
 
 #include <string_view>

@@ -42,8 +42,8 @@ struct GateProduct {
   const float* block_of(int64_t unit) const { return weight + unit / width * size * weight_row + unit % width; }
 };
 
-// kVectors registers of units from `unit` on, which are `at` and following of the sums; all gates at once, so that a row
-// of the weight is read in few runs. The last register has `last` units.
+// kVectors registers of units from `unit` on, which are `at` and following of the sums; all gates at once, so that a
+// row of the weight is read in few runs. The last register has `last` units.
 template <int kGates, int kRows, int kVectors, bool kPart = false>
 HWY_INLINE void add_product(const GateProduct<kGates>& p, int64_t unit, int64_t at, GateSums<kGates>& sums,
                             int64_t last = kLanes) {

@@ -1,5 +1,5 @@
-// Attention over a cache against its definition, in double. The fears: a head that reads another group's keys, keys that
-// a query must not see, limits beyond the cache, zeros for a query of nothing but -infinity whose softmax is NaN,
+// Attention over a cache against its definition, in double. The fears: a head that reads another group's keys, keys
+// that a query must not see, limits beyond the cache, zeros for a query of nothing but -infinity whose softmax is NaN,
 // columns that do not fill a register, scratch that threads share.
 #include "kernels/cpu/grouped_attention.h"
 

@@ -1,5 +1,5 @@
-// Channels-last convolutions of groups of few channels, of one in and out (depthwise) first of all. The result is divided
-// into strips of a few rows, and these into registers that hold the channels of as many groups as fit.
+// Channels-last convolutions of groups of few channels, of one in and out (depthwise) first of all. The result is
+// divided into strips of a few rows, and these into registers that hold the channels of as many groups as fit.
 #pragma once
 
 #include <memory>
@@ -39,8 +39,8 @@ struct GroupedFunctions {
   int64_t lanes;  // of a register
   /// Whether run() is for this window: all of single channels, and others that are not large.
   bool (*takes)(const GroupedJob& job);
-  /// Strips [begin, end), counted over the batch, of channels [first, first + count) of the result; `first` is a multiple
-  /// of panel_columns.
+  /// Strips [begin, end), counted over the batch, of channels [first, first + count) of the result; `first` is a
+  /// multiple of panel_columns.
   void (*run)(const GroupedJob& job, int64_t begin, int64_t end, int64_t first, int64_t count);
 };
 

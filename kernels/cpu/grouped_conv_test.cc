@@ -1,6 +1,6 @@
 // Convolutions of groups of few channels against the portable kernel, on every instruction set. The fears: a border, a
-// last row or a last channel that is computed from something else; a channel of another group; a NaN or an infinity that
-// is lost, or made where none belongs.
+// last row or a last channel that is computed from something else; a channel of another group; a NaN or an infinity
+// that is lost, or made where none belongs.
 
 #include "kernels/cpu/grouped_conv.h"
 

@@ -43,8 +43,8 @@ int64_t score_row(int64_t keys) { return (keys + kLanes - 1) / kLanes * kLanes; 
 
 size_t scratch_floats(int64_t heads, int64_t keys) { return (heads * score_row(keys) + 15) / 16 * 16; }
 
-// The sums of the lanes of kCount registers as the lanes of one: the halves that two of them make are one, and so on. Of
-// kCount lanes each.
+// The sums of the lanes of kCount registers as the lanes of one: the halves that two of them make are one, and so on.
+// Of kCount lanes each.
 template <int kCount>
 HWY_INLINE FloatVector sums_of_lanes(FloatVector (&of)[kCount]) {
 #if HWY_TARGET != HWY_SCALAR

@@ -1,8 +1,8 @@
-// Some pixels side by side in one row, of a register of channels of one group or of several. What a block of them sees is
-// copied first, a register behind the other and with zeros around the image: it is read once for each channel of a group,
-// and pixels of an image lie as far from each other as it has channels, often where they share few lines of the cache. A
-// row of a window is read three taps at a time: what a column of the input holds is loaded once for all pixels that see
-// it. Included once for each instruction set.
+// Some pixels side by side in one row, of a register of channels of one group or of several. What a block of them sees
+// is copied first, a register behind the other and with zeros around the image: it is read once for each channel of a
+// group, and pixels of an image lie as far from each other as it has channels, often where they share few lines of the
+// cache. A row of a window is read three taps at a time: what a column of the input holds is loaded once for all pixels
+// that see it. Included once for each instruction set.
 //
 // Include guard: Highway's, one a target.
 #if defined(BERTH_CPU_GROUPED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)

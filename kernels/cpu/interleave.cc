@@ -35,9 +35,9 @@ HWY_INLINE void deinterleave_registers(D d, const T* in, T* out, int64_t stride)
   for (int s = 0; s < kCount; ++s) hn::StoreU(v[s], d, out + s * stride);
 }
 
-// Calls f(d, i) for whole registers that cover [0, n); the last one reaches back over what is done. False when n is less
-// than one. Registers of bytes are small: many a pixel has fewer channels than a large one, and moving bytes across it
-// takes code.
+// Calls f(d, i) for whole registers that cover [0, n); the last one reaches back over what is done. False when n is
+// less than one. Registers of bytes are small: many a pixel has fewer channels than a large one, and moving bytes
+// across it takes code.
 template <typename T, typename F>
 HWY_INLINE bool for_each_register(int64_t n, F f) {
   const Tag<T> d;

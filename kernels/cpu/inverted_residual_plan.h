@@ -49,8 +49,8 @@ struct BlockPlan {
   size_t bytes() const { return slots * floats() * sizeof(float); }
 };
 
-/// The engines of a call on `threads` threads, and their plan. False where there is a stage that none computes by rows, or
-/// tensors that they do not take: other layouts than channels-last, open sizes, no elements.
+/// The engines of a call on `threads` threads, and their plan. False where there is a stage that none computes by rows,
+/// or tensors that they do not take: other layouts than channels-last, open sizes, no elements.
 bool make_block_engines(const arguments::inverted_residual_out& args, const portable::InvertedResidual& sizes,
                         int threads, BlockEngines* engines, BlockPlan* plan);
 

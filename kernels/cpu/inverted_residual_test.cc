@@ -1,6 +1,6 @@
-// Blocks of convolutions by rows, against the same convolutions one after the other, on every instruction set and one to
-// four threads. The fears: a row that is kept too long, computed from another image, or missing where threads meet; a
-// border that is computed as if there were rows beyond it; a bit that differs from what the convolutions give.
+// Blocks of convolutions by rows, against the same convolutions one after the other, on every instruction set and one
+// to four threads. The fears: a row that is kept too long, computed from another image, or missing where threads meet;
+// a border that is computed as if there were rows beyond it; a bit that differs from what the convolutions give.
 
 #include "kernels/cpu/inverted_residual.h"
 

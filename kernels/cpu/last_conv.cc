@@ -42,8 +42,8 @@ bool has_small_window(const LastConvJob& job) {
   return (job.kernel[1] - 1) * job.dilation[1] <= kMostScratch;
 }
 
-// Of a row of the result, in what a product of two registers takes: each weight is read once for all registers of a strip,
-// each register once for all weights, and copying an element takes as long as two products.
+// Of a row of the result, in what a product of two registers takes: each weight is read once for all registers of a
+// strip, each register once for all weights, and copying an element takes as long as two products.
 double cost_of(const LastConvJob& job) {
   const auto strips = static_cast<double>(job.strips);
   const auto products = static_cast<double>(job.depth * job.taps() * (job.columns + 1) * job.registers);

@@ -1,6 +1,6 @@
-// The last convolution of a network: images to a few channels, such as a mask, three colours or the scores of a detector.
-// A register of channels would be mostly empty, so here a register has pixels, side by side in a row of one channel. What
-// a strip of pixels sees is copied first, channel by channel, with zeros around the image; each row once.
+// The last convolution of a network: images to a few channels, such as a mask, three colours or the scores of a
+// detector. A register of channels would be mostly empty, so here a register has pixels, side by side in a row of one
+// channel. What a strip of pixels sees is copied first, channel by channel, with zeros around the image; each row once.
 #pragma once
 
 #include <memory>

@@ -74,7 +74,8 @@ void copy_pixels(const float* from, int64_t step, int64_t depth, int64_t begin, 
   }
 }
 
-// Row `y` of the image as the tiles read it: for each channel, planes of each stride-th column. Zeros where it is outside.
+// Row `y` of the image as the tiles read it: for each channel, planes of each stride-th column. Zeros where it is
+// outside.
 void copy_row(const LastConvJob& job, const Seen& seen, const float* image, int64_t y, float* to) {
   if (!inside(y, job.in[0])) return void(std::fill_n(to, job.copied_row(), 0.0f));
   const float* row = image + y * job.in[1] * job.depth;
@@ -94,8 +95,8 @@ void copy_row(const LastConvJob& job, const Seen& seen, const float* image, int6
   }
 }
 
-// One row of a strip, which sees the image from its row `first` on, counted with what is above it. Row r of the image is
-// the (r % window_rows())-th of those that are `copied`.
+// One row of a strip, which sees the image from its row `first` on, counted with what is above it. Row r of the image
+// is the (r % window_rows())-th of those that are `copied`.
 template <int kColumns, int kRegisters>
 HWY_NOINLINE void last_conv_tile(const LastConvJob& job, const float* copied, int64_t first, float* sums) {
   const FloatTag d;

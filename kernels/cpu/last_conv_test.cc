@@ -1,6 +1,6 @@
-// Convolutions to a few channels against the portable kernel, on every instruction set. The fears: a strip that sees what
-// another one copied, a row that is copied over while it is still needed, columns between strides that change places, a
-// channel that gets another's bias.
+// Convolutions to a few channels against the portable kernel, on every instruction set. The fears: a strip that sees
+// what another one copied, a row that is copied over while it is still needed, columns between strides that change
+// places, a channel that gets another's bias.
 #include "kernels/cpu/last_conv.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ int32_t out_size(const LastShape& s, int i) {
   return static_cast<int32_t>((s.in[i] + 2 * s.padding[i] - window(s, i)) / s.stride[i] + 1);
 }
 
-// Counts in `*runs` how often it is this engine that runs. Infinities and NaNs in the input where `special`, an infinity
-// in the weight where `odd_weight`.
+// Counts in `*runs` how often it is this engine that runs. Infinities and NaNs in the input where `special`, an
+// infinity in the weight where `odd_weight`.
 void expect_same(const LastShape& s, const char* activation, bool bias, bool residual, bool special,
                  std::mt19937& random, int* runs, bool odd_weight = false) {
   const std::vector<uint8_t> last = {0, 2, 3, 1};

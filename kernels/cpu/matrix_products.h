@@ -4,8 +4,8 @@
 
 namespace berth::cpu {
 
-/// Whether this process may multiply matrices of bf16. The first call asks the operating system for the registers, which
-/// are kept for processes that say that they want them.
+/// Whether this process may multiply matrices of bf16. The first call asks the operating system for the registers,
+/// which are kept for processes that say that they want them.
 bool has_bf16_matrices();
 /// The same for bytes.
 bool has_byte_matrices();

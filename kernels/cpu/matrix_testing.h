@@ -1,5 +1,5 @@
-// For tests: whether this thread has registers of matrices in use, which the operating system saves and restores then. Not
-// part of any library.
+// For tests: whether this thread has registers of matrices in use, which the operating system saves and restores then.
+// Not part of any library.
 #pragma once
 
 namespace berth::cpu {

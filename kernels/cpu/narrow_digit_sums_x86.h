@@ -1,5 +1,5 @@
-// Digits of numbers, and what sums of them stand for (narrow_linear_digits.h), for sources of AVX-512 VNNI: in one place, so
-// that all have the same bits.
+// Digits of numbers, and what sums of them stand for (narrow_linear_digits.h), for sources of AVX-512 VNNI: in one
+// place, so that all have the same bits.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_digits.h"
@@ -44,8 +44,8 @@ class DigitSplitter {
   int shift_;
 };
 
-/// Sums of a chunk's products for sixteen columns, without what their scales are: `digit` has the sums of each digit, from
-/// kFirst on, of weights that are as they should be; `zeros` are the columns' zero points.
+/// Sums of a chunk's products for sixteen columns, without what their scales are: `digit` has the sums of each digit,
+/// from kFirst on, of weights that are as they should be; `zeros` are the columns' zero points.
 template <int kFirst, bool kZeros>
 BERTH_VNNI_INLINE __m512 value_of_digits(const __m512i (&digit)[NarrowDigits::kDigits],
                                          const NarrowDigits::Chunk& chunk, __m512 zeros) {

@@ -27,8 +27,8 @@ namespace at = arg::fused_narrow_linear_out;
 
 // Fewer multiplications than this in all are done before another thread has woken.
 constexpr double kSerialWork = 1 << 19;
-// Rows of the weight that are widened at a time: with 64 columns they stay in a second-level cache while all rows of the
-// input come by.
+// Rows of the weight that are widened at a time: with 64 columns they stay in a second-level cache while all rows of
+// the input come by.
 constexpr int64_t kWideRows = 512;
 constexpr size_t kWideBytes = kWideRows * kNarrowPanel * sizeof(float);
 

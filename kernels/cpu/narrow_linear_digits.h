@@ -1,13 +1,15 @@
-// Rows of the input as integers, so that a processor with instructions for products of bytes need not widen the weight at
-// all: AVX-512 VNNI for any rows, AVX2 for a few rows and weights of 4 bits, whose products of two bytes fit into 16.
+// Rows of the input as integers, so that a processor with instructions for products of bytes need not widen the weight
+// at all: AVX-512 VNNI for any rows, AVX2 for a few rows and weights of 4 bits, whose products of two bytes fit into
+// 16.
 //
 // A row is cut where the weight's scales change, and after 256 elements. In such a chunk each element is rounded to a
 // whole number of steps, of which the largest has at least 2^22: half a step is less than what f32 itself loses of the
-// largest. The number of steps is three digits to the base of 256, from -128 to 127. Sums of products of digits and bytes
-// are exact. A result depends on its row alone, not on how many there are.
+// largest. The number of steps is three digits to the base of 256, from -128 to 127. Sums of products of digits and
+// bytes are exact. A result depends on its row alone, not on how many there are.
 //
-// A layout of two digits allows the first one to be 0: half a step is then at most 2^-15 of the largest element of the chunk,
-// where rounding to bf16 loses 2^-9 of each. AVX-512 leaves the products of that digit out; the results are those of all three.
+// A layout of two digits allows the first one to be 0: half a step is then at most 2^-15 of the largest element of the
+// chunk, where rounding to bf16 loses 2^-9 of each. AVX-512 leaves the products of that digit out; the results are
+// those of all three.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_run.h"

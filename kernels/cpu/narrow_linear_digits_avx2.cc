@@ -1,5 +1,5 @@
-// Digits with AVX2, for weights of 4 bits: two products of a digit and a weight are added in 16 bits, and those of 32 rows
-// still fit. A register of 32 bytes has 8 columns.
+// Digits with AVX2, for weights of 4 bits: two products of a digit and a weight are added in 16 bits, and those of 32
+// rows still fit. A register of 32 bytes has 8 columns.
 #include <algorithm>
 #include <cstring>
 

@@ -11,7 +11,8 @@ int64_t digit_chunks_in_block(const NarrowLayout& layout);
 /// Where the chunk ends that begins with element `begin`.
 int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin);
 
-/// The power of two that is one over a step, of a chunk whose largest magnitude is `largest`. False where there is none.
+/// The power of two that is one over a step, of a chunk whose largest magnitude is `largest`. False where there is
+/// none.
 bool digit_power(float largest, int* power);
 
 /// 2^n. REQUIRES: -126 <= n <= 127. An element times one is exact.
@@ -36,9 +37,10 @@ struct DigitRows {
   int64_t row_chunks;
 };
 
-/// Bytes from what is read to what is fetched into a first-level cache. The more is computed of a byte, the nearer: about
-/// what comes from memory while it answers. Farther ahead, requests wait for one another: of a weight of 500 MB two pages
-/// made 0.69 (4 bits) and 0.74 (8 bits) of the speed of reading on a Xeon, these 0.88 and 0.94 (bench/README.md).
+/// Bytes from what is read to what is fetched into a first-level cache. The more is computed of a byte, the nearer:
+/// about what comes from memory while it answers. Farther ahead, requests wait for one another: of a weight of 500 MB
+/// two pages made 0.69 (4 bits) and 0.74 (8 bits) of the speed of reading on a Xeon, these 0.88 and 0.94
+/// (bench/README.md).
 constexpr int64_t digits_ahead(int64_t bits) { return bits == 4 ? 1536 : 2560; }
 
 struct DigitFunctions {

@@ -1,7 +1,7 @@
-// Rows of the input as digits (narrow_linear_digits.h) for processors that multiply matrices of bytes (matrix_products.h):
-// each digit of a row lies in a plane of its own, so that sixteen rows of a digit, 64 elements of each, are a register,
-// and so are 64 rows of sixteen columns of the weight. Sums of products are exact and put together as those of single
-// rows are: the result has the same bits, whatever the number of rows and the instructions.
+// Rows of the input as digits (narrow_linear_digits.h) for processors that multiply matrices of bytes
+// (matrix_products.h): each digit of a row lies in a plane of its own, so that sixteen rows of a digit, 64 elements of
+// each, are a register, and so are 64 rows of sixteen columns of the weight. Sums of products are exact and put
+// together as those of single rows are: the result has the same bits, whatever the number of rows and the instructions.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_digits.h"

@@ -167,9 +167,9 @@ TEST(NarrowLinearKernel, GivesWhatThePortableOneGivesWithinItsMemory) {
   testing::for_each_seed(60, [](unsigned seed) { NarrowProducts(seed).any(); });
 }
 
-// What a file or a model may say: scales of 0, below it, denormal, huge, infinite, NaN; zero points far away; blocks that
-// do not divide the depth; rows that are nothing, tiny, huge, or not numbers. Where sums of finite numbers overflow, their
-// order decides.
+// What a file or a model may say: scales of 0, below it, denormal, huge, infinite, NaN; zero points far away; blocks
+// that do not divide the depth; rows that are nothing, tiny, huge, or not numbers. Where sums of finite numbers
+// overflow, their order decides.
 TEST(NarrowLinearKernel, HostileScalesAndRowsHaveThePortableKernelsAnswer) {
   constexpr int32_t kColumns = 70, kRows = 6;
   const float kScales[] = {0, -0.0F, -3, 1e-42F, 1e25F, 1, 0.01F};
@@ -264,8 +264,8 @@ TEST(NarrowLinearKernel, TwoDigitsGiveTheSameBitsWhereNothingIsLost) {
   }
 }
 
-// Kernels widen scales of f16: what comes out has the bits that the same scales of f32 give. Any number of f16 is a scale,
-// denormal ones and both zeros too; rows of the input for each kernel, some of which cannot be made of digits.
+// Kernels widen scales of f16: what comes out has the bits that the same scales of f32 give. Any number of f16 is a
+// scale, denormal ones and both zeros too; rows of the input for each kernel, some of which cannot be made of digits.
 TEST(NarrowLinearKernel, ScalesOfF16GiveTheBitsOfTheSameInF32) {
   testing::for_each_seed(40, [](unsigned seed) {
     std::mt19937 random(seed);
@@ -320,8 +320,9 @@ TEST(NarrowLinearKernel, ScalesOfF16GiveTheBitsOfTheSameInF32) {
   });
 }
 
-// A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first, or as matrices.
-// Odd depths, blocks longer than what is widened at a time, panels of fewer columns, rows that do not fill a tile.
+// A prompt's rows are multiplied in another way than a token's: as words, by a weight that is widened first, or as
+// matrices. Odd depths, blocks longer than what is widened at a time, panels of fewer columns, rows that do not fill a
+// tile.
 TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
   if (!has_narrow_digits(8, 100)) GTEST_SKIP() << "this processor has no digits for many rows";
   testing::for_each_seed(24, [](unsigned seed) {
@@ -371,8 +372,8 @@ TEST(NarrowLinearKernel, ARowOfManyHasTheBitsOfTheRowAlone) {
   });
 }
 
-// What is below 2^-16 of the largest element goes, where the input is made of digits at all, and goes from what zero points
-// are multiplied with too.
+// What is below 2^-16 of the largest element goes, where the input is made of digits at all, and goes from what zero
+// points are multiplied with too.
 TEST(NarrowLinearKernel, TwoDigitsAreNotThree) {
   std::mt19937 random(6);
   GuardedMemory memory(random);

@@ -1,7 +1,7 @@
 // Many rows of the input as whole numbers of 16 bits, for weights that allow two digits (narrow_linear_digits.h): a
-// panel of the weight is widened to 16 bits in the cache, for all rows that come by, and AVX-512 VNNI multiplies pairs of
-// such numbers. An element has the number of steps of its two digits, and sums are made in the order of theirs, so the
-// result has the same bits, whatever the number of rows.
+// panel of the weight is widened to 16 bits in the cache, for all rows that come by, and AVX-512 VNNI multiplies pairs
+// of such numbers. An element has the number of steps of its two digits, and sums are made in the order of theirs, so
+// the result has the same bits, whatever the number of rows.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_run.h"

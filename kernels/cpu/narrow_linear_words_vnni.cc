@@ -66,8 +66,8 @@ BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i words, __m512i s
 template <int kRows, int kVectors>
 using Totals = __m512[kRows][kVectors];
 
-// A chunk: `length` elements of each row, and what they are multiplied with, `numbers` from the columns' first on. Sums of whole numbers and totals are all
-// registers that there are.
+// A chunk: `length` elements of each row, and what they are multiplied with, `numbers` from the columns' first on. Sums
+// of whole numbers and totals are all registers that there are.
 template <bool kZeros, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_chunk(const int16_t* weight, int64_t width, int64_t length, const NarrowNumbers& numbers,
                                  const WordRows& rows, Totals<kRows, kVectors>& total) {

@@ -1,6 +1,6 @@
-// Tensors of bf16 between products. The fears: a bit that differs from what the reader would have rounded itself, a pixel
-// that is rounded before it is done, or twice, or into another's place, an element beyond either end, padding that is not
-// zero, a call whose types do not fit.
+// Tensors of bf16 between products. The fears: a bit that differs from what the reader would have rounded itself, a
+// pixel that is rounded before it is done, or twice, or into another's place, an element beyond either end, padding
+// that is not zero, a call whose types do not fit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -155,7 +155,8 @@ TEST(NarrowTensors, ConvolutionsGiveTheBitsOfRoundedOnes) {
   });
 }
 
-// With matrices, some rows of the result at a time, of images that do not stay near; several images, strides, and an odd depth.
+// With matrices, some rows of the result at a time, of images that do not stay near; several images, strides, and an
+// odd depth.
 TEST(NarrowTensors, BandsOfLargeImagesGiveTheBitsOfRoundedOnes) {
   for (const auto& [depth, stride] : {std::pair<int64_t, int64_t>{64, 1}, {63, 1}, {48, 2}}) {
     SCOPED_TRACE(depth);

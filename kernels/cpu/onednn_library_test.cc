@@ -27,8 +27,8 @@ using testing::f32;
 using testing::kConv;
 using testing::Prepared;
 
-// 3 x 3 taps over 28 x 28 pixels of 64 channels, with bias: with the channels innermost it is work for kernels of our own,
-// and for oneDNN in images of one channel after the other.
+// 3 x 3 taps over 28 x 28 pixels of 64 channels, with bias: with the channels innermost it is work for kernels of our
+// own, and for oneDNN in images of one channel after the other.
 constexpr int32_t kChannels = 64;
 constexpr int32_t kPixels = 28;
 enum ImageOrder { kOurs, kTheirs };

@@ -78,8 +78,8 @@ bool PackedTable::read(StringRef packing, int64_t bits, StringRef form, DType dt
 }
 
 bool PackedTable::read_panels(StringRef packing, int64_t bits, int64_t elements) {
-  // Scales and zero points have a place each, as numbers of 8 bits have a byte; only the sizes are asked for, whatever the
-  // blocks of a product are.
+  // Scales and zero points have a place each, as numbers of 8 bits have a byte; only the sizes are asked for, whatever
+  // the blocks of a product are.
   const bool places = bits == 0 || bits == 16;
   if (!read_narrow_packing(packing, places ? 8 : bits, INT32_MAX, &narrow_)) return false;
   kind_ = bits == 0 ? Kind::kPanels : bits == 16 ? Kind::kHalves : bits == 8 ? Kind::kBytes : Kind::kNibbles;

@@ -1,8 +1,9 @@
 // PackedTable: the rows of a table that is also the weight of a product, read out of the packed weight.
 //
-// A table [rows, width] of embeddings is the weight [width, rows] of the product that gives the logits, where a model ties
-// them. Packing puts a row's elements apart, each at a known distance: those of a panel of columns (packing_layout.h), of
-// words of 32 bits (packing_narrow.h), or of scales and zero points, of which each row has one a block.
+// A table [rows, width] of embeddings is the weight [width, rows] of the product that gives the logits, where a model
+// ties them. Packing puts a row's elements apart, each at a known distance: those of a panel of columns
+// (packing_layout.h), of words of 32 bits (packing_narrow.h), or of scales and zero points, of which each row has one a
+// block.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace berth::cpu {
 
 class PackedTable {
  public:
-  /// What berth::weight_rows says of its rows (kernels/portable/fused_weight_rows.h), and a weight of `elements` elements of
-  /// `dtype`. False where that is not a table: another text, or a weight that is smaller or larger than it says.
+  /// What berth::weight_rows says of its rows (kernels/portable/fused_weight_rows.h), and a weight of `elements`
+  /// elements of `dtype`. False where that is not a table: another text, or a weight that is smaller or larger than it
+  /// says.
   bool read(StringRef packing, int64_t bits, StringRef form, DType dtype, int64_t elements);
 
   int64_t rows() const { return rows_; }

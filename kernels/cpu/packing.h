@@ -111,9 +111,9 @@ struct QuantizedToPack {
 /// (quantized_packing.h) but "generic", which stays dense.
 bool pack_quantized(const QuantizedToPack& weight, const uint8_t* dense, const std::string& isa, PackedWeight* packed);
 
-/// Packs weight, scales and zero points of a berth::narrow_linear, for all instruction sets. False, and they stay dense,
-/// if they would grow by more than a twentieth, or no packing is read as it should be: numbers that are not finite, or
-/// blocks of 4 bits that do not begin where eight rows do.
+/// Packs weight, scales and zero points of a berth::narrow_linear, for all instruction sets. False, and they stay
+/// dense, if they would grow by more than a twentieth, or no packing is read as it should be: numbers that are not
+/// finite, or blocks of 4 bits that do not begin where eight rows do.
 bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed);
 
 }  // namespace berth::cpu

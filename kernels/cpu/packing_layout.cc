@@ -10,8 +10,8 @@
 namespace berth::cpu {
 namespace {
 
-// Elements in runs: one position after another of the dimension of which neighbours lie side by side in the packed weight.
-// That one is written from its start to its end, and what it is read from is as many streams.
+// Elements in runs: one position after another of the dimension of which neighbours lie side by side in the packed
+// weight. That one is written from its start to its end, and what it is read from is as many streams.
 struct Run {
   int64_t dense, dense_step;    // the offset of its first element, and the stride to the next
   int64_t packed, packed_step;  // the same in the packed weight

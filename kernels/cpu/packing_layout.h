@@ -14,8 +14,9 @@
 // who asked for it, its version and instruction set (for people and logs: what counts is what follows), the dense
 // weight's sizes, the packed dimensions' sizes, dense strides and packed strides, the blocks and whose they are.
 //
-// Behind the packed weight there may be what an engine computes from it, ` then winograd4 [147456]`: so many floats, from
-// a multiple of 16 on. In the file they are shared by all processes that map it; computed at load each has its own.
+// Behind the packed weight there may be what an engine computes from it, ` then winograd4 [147456]`: so many floats,
+// from a multiple of 16 on. In the file they are shared by all processes that map it; computed at load each has its
+// own.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,8 @@
 
 namespace berth::cpu {
 
-/// What an engine computes from a packed weight. A name stands for the numbers to the last bit: code that computes others
-/// gives them another name.
+/// What an engine computes from a packed weight. A name stands for the numbers to the last bit: code that computes
+/// others gives them another name.
 enum class Derived : uint8_t { kNothing, kWinograd2, kWinograd4 };
 
 struct WeightLayout {
@@ -56,7 +57,8 @@ struct WeightLayout {
   int64_t all_numel() const { return derived_numel == 0 ? packed_numel() : derived_offset() + derived_numel; }
 };
 
-/// Whether they have the elements in the same places; dimensions of one position do not count, nor does what is derived.
+/// Whether they have the elements in the same places; dimensions of one position do not count, nor does what is
+/// derived.
 bool same_layout(const WeightLayout& a, const WeightLayout& b);
 /// Whether they have the same behind them, and anything.
 bool same_derived(const WeightLayout& a, const WeightLayout& b);

@@ -1,16 +1,17 @@
 // The order in which berth::narrow_linear's fast kernel reads a weight of 8 or 4 bits: one for all instruction sets.
 //
 // Panels of 64 columns lie one after the other; the last one has its columns rounded up to 16. In a panel, a group of
-// rows has 32 bits a column: a register of them holds as many columns as one of f32. Of 8 bits, four rows are a group, a
-// byte each, plus 128. Of 4 bits, eight are: rows 0 to 3 in the lower halves of the bytes, 4 to 7 in the upper ones, plus
-// 8 each. Scales and zero points lie panel after panel too, a row for each block. What fills up columns and rows is zero.
+// rows has 32 bits a column: a register of them holds as many columns as one of f32. Of 8 bits, four rows are a group,
+// a byte each, plus 128. Of 4 bits, eight are: rows 0 to 3 in the lower halves of the bytes, 4 to 7 in the upper ones,
+// plus 8 each. Scales and zero points lie panel after panel too, a row for each block. What fills up columns and rows
+// is zero.
 //
 // Scales are f16 where each of them is a number of f16 (are_halves()), and f32 otherwise: their tensor's type says
 // which. Kernels widen them to the same f32, and give the same results.
 //
 // As text, in the argument `packing` of berth::narrow_linear: `panels 64 [4096,11008]`, the sizes of the dense weight.
-// `panels 64 [4096,11008] digits 2` allows the input to be rounded as well (narrow_linear_digits.h), in programs that were
-// compiled for products of bf16.
+// `panels 64 [4096,11008] digits 2` allows the input to be rounded as well (narrow_linear_digits.h), in programs that
+// were compiled for products of bf16.
 #pragma once
 
 #include <cstddef>

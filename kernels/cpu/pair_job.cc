@@ -12,8 +12,8 @@ constexpr int64_t kMatrixColumns = 32;
 constexpr int64_t kFewPixels = 4;
 // Floats of an input with its padding that are few, whatever they are without.
 constexpr int64_t kSmallPadded = 1 << 14;
-// Floats of a rounded input that stay in a second-level cache until they are multiplied; and the fewest rows of a result
-// for which lines that another one reads too are rounded once more.
+// Floats of a rounded input that stay in a second-level cache until they are multiplied; and the fewest rows of a
+// result for which lines that another one reads too are rounded once more.
 constexpr int64_t kNearInput = 1 << 18;
 constexpr int64_t kFewRows = 8;
 // As many cycles as sums wait for a product of matrices, which takes one for each row.
@@ -26,7 +26,8 @@ bool takes_blocks(const PairJob& job) {
          job.weight_pairs() < job.in_pixels() * job.pixel_pairs();
 }
 
-// The same of windows, some rows of the result at a time, where the whole input would leave the cache before it is read.
+// The same of windows, some rows of the result at a time, where the whole input would leave the cache before it is
+// read.
 bool takes_bands(const PairJob& job) {
   const int64_t input = job.in_pixels() * job.pixel_pairs();
   return job.matrix && !job.product && input > kNearInput && job.weight_pairs() < input;

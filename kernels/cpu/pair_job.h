@@ -1,5 +1,5 @@
-// How a product of pairs of bf16 (tiles_narrow.h) is divided: among panels and strips, and how its rounded input lies in
-// temporary memory.
+// How a product of pairs of bf16 (tiles_narrow.h) is divided: among panels and strips, and how its rounded input lies
+// in temporary memory.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,8 @@ WeightLayout pair_layout(const PairJob& job, int64_t column_from, int64_t depth_
 /// Strips that are taken at a time with all weights.
 int64_t strips_at_once(const PairJob& job, int threads);
 
-/// How the rounded input lies in temporary memory: whole, or a block for each slot. One that is read in place takes none.
+/// How the rounded input lies in temporary memory: whole, or a block for each slot. One that is read in place takes
+/// none.
 struct RoundedInput {
   int slots = 0;       // 0: whole
   int64_t block = 0;   // strips of a product, rows of the result of a window

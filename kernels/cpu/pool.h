@@ -1,5 +1,5 @@
-// Poolings with the channels innermost (pool_last.h, and pool_bytes.h for the largest of bytes and of bf16); what is not f32
-// in that order goes to the portable kernels, and so does max pooling whose indices are used.
+// Poolings with the channels innermost (pool_last.h, and pool_bytes.h for the largest of bytes and of bf16); what is
+// not f32 in that order goes to the portable kernels, and so does max pooling whose indices are used.
 #pragma once
 
 #include "kernels/portable/arguments.h"

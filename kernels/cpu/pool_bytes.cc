@@ -40,8 +40,8 @@ struct Taps {
   T sign;  // of bytes: the bit to be turned over, if any
 };
 
-// Elements as signed integers in their order, and back: bytes with the sign turned over where they have none; bf16 with all
-// other bits turned over below zero.
+// Elements as signed integers in their order, and back: bytes with the sign turned over where they have none; bf16 with
+// all other bits turned over below zero.
 template <class D>
 HWY_INLINE hn::Vec<D> turned(D d, hn::Vec<D> x, hn::Vec<D> sign) {
   if constexpr (sizeof(hn::TFromD<D>) == 1) return hn::Xor(x, sign);
@@ -68,8 +68,8 @@ HWY_INLINE void most_of(D d, const Taps<T>& taps, int64_t channel, T* out) {
   hn::StoreU(turned(d, hn::Add(most, negative_nans(d)), sign), d, out + channel);
 }
 
-// Whole registers, of which the last may reach back over channels that are done. False if there are fewer channels than one
-// has.
+// Whole registers, of which the last may reach back over channels that are done. False if there are fewer channels than
+// one has.
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE bool most_in_registers(D d, const Taps<T>& taps, int64_t channels, T* out) {
   const auto lanes = static_cast<int64_t>(hn::MaxLanes(d));

@@ -7,7 +7,8 @@
 
 namespace berth::cpu {
 
-/// Temporary memory in all, padding included, for tensors of these sizes or smaller ones. `layout` is that of one matrix.
+/// Temporary memory in all, padding included, for tensors of these sizes or smaller ones. `layout` is that of one
+/// matrix.
 size_t quantized_batch_temp_bytes(const QuantizedLayout& layout, const arguments::quantized_linear_out& args,
                                   int threads);
 

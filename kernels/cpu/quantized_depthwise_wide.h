@@ -1,5 +1,5 @@
-// Depthwise windows whose ends are the same for all pixels, from bytes to bytes or floats. Included once by each quantized_tile_*.cc, in place of
-// quantized_depthwise_body.h. No include guard.
+// Depthwise windows whose ends are the same for all pixels, from bytes to bytes or floats. Included once by each
+// quantized_tile_*.cc, in place of quantized_depthwise_body.h. No include guard.
 //
 // The order in which interleaving leaves channels is the one that packing undoes: nothing is moved in between.
 

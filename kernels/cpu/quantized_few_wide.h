@@ -1,5 +1,5 @@
-// Sums of a few columns in registers that hold numbers of the depth: those of a column's weight lie side by side for it.
-// Included once by each quantized_tile_*.cc, after add_products(). No include guard.
+// Sums of a few columns in registers that hold numbers of the depth: those of a column's weight lie side by side for
+// it. Included once by each quantized_tile_*.cc, after add_products(). No include guard.
 
 BERTH_TARGET void few_columns(const QuantizedFew& few) {
   const Raw flip = spread_int(static_cast<int32_t>(few.flip));

@@ -1,8 +1,8 @@
 // What happens to the sums of a quantised product, a register of them at a time. Included once by each
 // quantized_tile_*.cc, inside its own namespace, after its BERTH_TARGET and its registers (quantized_simd_512.h).
 //
-// Operations and their order are those of kernels/portable/fused_quantized.cc. No include guard: the text is meant to be
-// compiled several times.
+// Operations and their order are those of kernels/portable/fused_quantized.cc. No include guard: the text is meant to
+// be compiled several times.
 
 // Stores of bytes may change anything for all the compiler knows: numbers that stay the same are brought into registers
 // first.

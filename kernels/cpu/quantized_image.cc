@@ -11,8 +11,8 @@ namespace {
 
 using portable::Convolution;
 
-// A tile of fewer rows than this waits for weights; then several lines of windows are brought together. To bring those of
-// a group takes longer than its products.
+// A tile of fewer rows than this waits for weights; then several lines of windows are brought together. To bring those
+// of a group takes longer than its products.
 constexpr int64_t kLeastPixels = 12;
 constexpr int64_t kLeastGroupPixels = 4;
 // A matrix has four tiles of few rows instead.

@@ -12,8 +12,8 @@ class QuantizedImage {
  public:
   static constexpr int64_t kMostRuns = 32;
 
-  /// Whether tiles, or those of a `matrix`, can read this convolution's input so, and it is worth it. Looks at sizes and
-  /// strides alone.
+  /// Whether tiles, or those of a `matrix`, can read this convolution's input so, and it is worth it. Looks at sizes
+  /// and strides alone.
   static bool fits(const QuantizedJob& job, bool matrix);
 
   /// REQUIRES: fits(job, matrix)

@@ -1,5 +1,6 @@
 // Quantised products where the processor multiplies matrices (AMX): 16 rows times 16 columns of 64 numbers of the depth
-// in one instruction. Panels are the same as those of tiles (quantized_tile.h); signed inputs are multiplied as they are.
+// in one instruction. Panels are the same as those of tiles (quantized_tile.h); signed inputs are multiplied as they
+// are.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ struct alignas(64) Configuration {
 };
 static_assert(sizeof(Configuration) == 64);
 
-// Quads of a run that an instruction sees. Where they do not divide it, the last ones are seen together with some before
-// them, whose weights are replaced by zeros.
+// Quads of a run that an instruction sees. Where they do not divide it, the last ones are seen together with some
+// before them, whose weights are replaced by zeros.
 int64_t quads_at_once(int64_t quads) {
   if (quads <= kMatrixQuads) return quads;
   for (int64_t at_once = kMatrixQuads; at_once > kMatrixQuads / 2; --at_once) {
@@ -104,8 +104,8 @@ BERTH_AMX_INLINE void store_sums(const QuantizedBlock& block) {
   }
 }
 
-// The last `left` quads of a run, with weights of 0 for those before them. What is in `edge` is read by instructions that
-// the compiler knows nothing of.
+// The last `left` quads of a run, with weights of 0 for those before them. What is in `edge` is read by instructions
+// that the compiler knows nothing of.
 template <int kPanels>
 void fill_edge(const int8_t* const* b, int64_t left, int8_t (&edge)[kPanels][kMatrixQuads * kQuadBytes]) {
   for (int panel = 0; panel < kPanels; ++panel) {

@@ -1,5 +1,5 @@
-// How rows of a product are cut into tiles for a QuantizedMatrix: some lines of as many pixels each, a line into tiles of
-// the same height, the last of which begin before their neighbour ends where they must.
+// How rows of a product are cut into tiles for a QuantizedMatrix: some lines of as many pixels each, a line into tiles
+// of the same height, the last of which begin before their neighbour ends where they must.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class MatrixRows {
   /// The first row, counted over all lines.
   int64_t row_of(int64_t tile) const { return line_of(tile) * pixels_ + pixel_of(tile); }
 
-  /// Panels that are multiplied at a time, of `left`. One where there are so few rows that its weights are read once then,
-  /// or once for twice as many: tiles of few rows take less time than it takes to bring the weights.
+  /// Panels that are multiplied at a time, of `left`. One where there are so few rows that its weights are read once
+  /// then, or once for twice as many: tiles of few rows take less time than it takes to bring the weights.
   int64_t panels_at_once(int64_t left) const {
     const bool one = height_ <= kMatrixRows / 2 ? count_ > 2 : count_ == 3 || count_ == 4;
     return one ? 1 : std::min(left, kMatrixPanels);

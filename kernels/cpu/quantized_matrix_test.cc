@@ -1,5 +1,5 @@
-// Products by matrices of the processor. The fears: rows that no tile has, or that two have finished; depths that do not
-// divide into steps; registers that a thread keeps.
+// Products by matrices of the processor. The fears: rows that no tile has, or that two have finished; depths that do
+// not divide into steps; registers that a thread keeps.
 #include "kernels/cpu/quantized_matrix.h"
 
 #include <gtest/gtest.h>

@@ -11,14 +11,15 @@
 //
 // Where each channel out sees one channel in, and no other does (a depthwise convolution), a block of 64 channels has
 // all their taps: [quad of taps][register][part][4 channels][4 taps], as quantized_depthwise_body.h wants them, and the
-// sums are those of the channels, 64 for each block. Rows of three taps, or seven, have one of 0 more, so that pixels side
-// by side can share what they see of a row.
+// sums are those of the channels, 64 for each block. Rows of three taps, or seven, have one of 0 more, so that pixels
+// side by side can share what they see of a row.
 //
 // Where the taps and channels of a row of the window do not fill quads, as those of images of three channels, each row
 // begins a quad of its own (`padded_rows`), so that tiles can read lines of the image. Not where there is a zero point.
 //
-// As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and the
-// number of groups after merging, with ` rows` behind it where they are padded, or `berth int8 [64,1,3,3] depthwise 64`.
+// As text, in the argument `packing`: `berth int8 [64,64,3,3] groups 1 panels 16`, the sizes of the dense weight and
+// the number of groups after merging, with ` rows` behind it where they are padded, or `berth int8 [64,1,3,3] depthwise
+// 64`.
 #pragma once
 
 #include <cstddef>
@@ -72,8 +73,8 @@ bool read_quantized_packing(StringRef text, int64_t bytes, bool conv, int64_t gr
 void pack_into(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
                uint8_t* packed);
 
-/// The same of a matrix [depth, columns] that a run computes, fast where its columns lie side by side. REQUIRES: `layout`
-/// is a linear_layout().
+/// The same of a matrix [depth, columns] that a run computes, fast where its columns lie side by side. REQUIRES:
+/// `layout` is a linear_layout().
 void pack_matrix(const QuantizedLayout& layout, const uint8_t* dense, bool is_signed, const int64_t* strides,
                  uint8_t* packed);
 

@@ -8,12 +8,13 @@
 
 namespace berth::cpu {
 
-/// Lines of as many rows each: pixels of a convolution, or just rows, which are one line. Of each row, runs of the depth.
+/// Lines of as many rows each: pixels of a convolution, or just rows, which are one line. Of each row, runs of the
+/// depth.
 struct QuantizedLinesOfRows {
   int64_t first = 0;             // row, counted over the whole result; the others follow
   int64_t lines = 1, count = 0;  // rows of each
-  // What a line sees: `down` pointers, `apart` from each other; of each, runs that begin run_step bytes after each other.
-  // Those of the next line are line_step pointers further on.
+  // What a line sees: `down` pointers, `apart` from each other; of each, runs that begin run_step bytes after each
+  // other. Those of the next line are line_step pointers further on.
   const uint8_t* const* a = nullptr;
   int64_t down = 1, apart = 1, runs = 1, run_step = 0, quads = 0, line_step = 0;
   int64_t offset = 0;  // from where a pointer points

@@ -11,8 +11,8 @@ namespace {
 
 // Quotients and their sums are far from the ends of f32.
 constexpr float kLeastScale = 0x1p-60f, kMostScale = 0x1p60f;
-// Both kinds of quotients are within a unit in the last place of the true one, and so agree where that is farther from a
-// half than this many floats.
+// Both kinds of quotients are within a unit in the last place of the true one, and so agree where that is farther from
+// a half than this many floats.
 constexpr int32_t kNear = 4;
 constexpr int32_t kHalves = 256;
 

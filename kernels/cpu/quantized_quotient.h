@@ -6,8 +6,8 @@ namespace berth::cpu {
 /// t / scale is t * inverse + t * rest: rest is what 1 / scale has beyond the float `inverse`. The sum is rounded once.
 struct QuantizedQuotient {
   float inverse = 0, rest = 0;
-  /// Whether what is nearest to it of the whole numbers up to 256 is what it is of t / scale, rounded to a float, for every
-  /// t of at most 2^80; more is not divided (quantized_columns.cc). Beyond 256 both are, on the same side.
+  /// Whether what is nearest to it of the whole numbers up to 256 is what it is of t / scale, rounded to a float, for
+  /// every t of at most 2^80; more is not divided (quantized_columns.cc). Beyond 256 both are, on the same side.
   bool exact = false;
 };
 

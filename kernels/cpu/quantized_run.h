@@ -35,8 +35,8 @@ inline double quantized_work(const QuantizedLayout& layout, int64_t rows) {
 /// at its layout, convolution and input, whichever functions it has.
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads);
 
-/// The same for products of matrices whose sizes may be smaller in a call: a depth that is not whole quads takes room for
-/// copied rows that a larger one does not.
+/// The same for products of matrices whose sizes may be smaller in a call: a depth that is not whole quads takes room
+/// for copied rows that a larger one does not.
 size_t most_quantized_temp_bytes(const QuantizedLayout& layout, int64_t rows, int threads);
 
 /// Error::kMemoryAllocationFailed without quantized_temp_bytes(). REQUIRES: the result has elements.

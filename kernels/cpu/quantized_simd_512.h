@@ -71,8 +71,8 @@ BERTH_LOCAL void turn_parts(Ints (&x)[4]) {
   x[3] = _mm512_shuffle_i32x4(c, d, 0xDD);
 }
 
-// From numbers of 32 bits to bytes, with saturation, in parts of 128 bits: the four bytes of part p and register r lie at
-// 4 * p + r, until in_order().
+// From numbers of 32 bits to bytes, with saturation, in parts of 128 bits: the four bytes of part p and register r lie
+// at 4 * p + r, until in_order().
 BERTH_LOCAL Raw spread_word(int16_t x) { return _mm512_set1_epi16(x); }
 BERTH_LOCAL Raw spread_byte(int8_t x) { return _mm512_set1_epi8(x); }
 BERTH_LOCAL Raw packed_words(Ints a, Ints b) { return _mm512_packs_epi32(a, b); }

@@ -1,5 +1,6 @@
-// Quantised products in numbers of 16 bits, for processors that multiply pairs of those alone (AVX2). Bytes of rows and of
-// weights are widened once for many products, not in the innermost loop. Panels are those of tiles (quantized_tile.h).
+// Quantised products in numbers of 16 bits, for processors that multiply pairs of those alone (AVX2). Bytes of rows and
+// of weights are widened once for many products, not in the innermost loop. Panels are those of tiles
+// (quantized_tile.h).
 #pragma once
 
 #include <cstdint>

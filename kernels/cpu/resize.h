@@ -1,4 +1,5 @@
-// Nearest resizing, and bilinear of f32, of images whose channels lie innermost; anything else goes to the portable kernels.
+// Nearest resizing, and bilinear of f32, of images whose channels lie innermost; anything else goes to the portable
+// kernels.
 #pragma once
 
 #include "kernels/portable/arguments.h"

@@ -85,8 +85,9 @@ void cut_panels_into_tiles(const TileFunctions& functions, TileJob* job);
 /// Divides only the pixels into strips; the panels are set.
 void cut_into_strips(const TileFunctions& functions, TileShape shape, TileJob* job);
 
-/// The engine of a convolution whose weight is in panels of `panel_columns` columns, as winograd.h packs it: for sizes at
-/// which that is slower. Null where tiles are narrower. REQUIRES: open sizes, one group, not transposed, channels last.
+/// The engine of a convolution whose weight is in panels of `panel_columns` columns, as winograd.h packs it: for sizes
+/// at which that is slower. Null where tiles are narrower. REQUIRES: open sizes, one group, not transposed, channels
+/// last.
 std::unique_ptr<Engine> panel_engine(const ConvSpec& spec, int64_t panel_columns);
 
 /// Sets the strides of a weight in panels and of a result of nothing else. REQUIRES: the job is cut.

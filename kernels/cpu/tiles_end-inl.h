@@ -1,6 +1,6 @@
-// What a tile does seldom: a long sum, a residual, a panel that does not fill its registers, an activation that is more than
-// two bounds. It is done on sums in memory, by one function for tiles of all sizes. Included once for each instruction
-// set.
+// What a tile does seldom: a long sum, a residual, a panel that does not fill its registers, an activation that is more
+// than two bounds. It is done on sums in memory, by one function for tiles of all sizes. Included once for each
+// instruction set.
 //
 // Include guard: Highway's, one a target.
 #if defined(BERTH_CPU_TILES_END_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,6 +1,6 @@
-// Tiles of pairs of bf16 (tiles_narrow.h) where the processor multiplies matrices (matrix_products.h): up to 32 pixels of
-// a panel of 16 or 32 columns, their sums in up to four registers of 16 x 16 floats. A row of a register holds 16 pairs of
-// a pixel's depth, or one pair of 16 columns, which is how panels of pairs lie in memory.
+// Tiles of pairs of bf16 (tiles_narrow.h) where the processor multiplies matrices (matrix_products.h): up to 32 pixels
+// of a panel of 16 or 32 columns, their sums in up to four registers of 16 x 16 floats. A row of a register holds 16
+// pairs of a pixel's depth, or one pair of 16 columns, which is how panels of pairs lie in memory.
 //
 // The input has its padding in memory, so that a tap of all pixels of a tile is rows of the same distance:
 //   kPlain  as everywhere
@@ -146,8 +146,8 @@ HWY_INLINE void store_matrix_sums(float* to, int64_t step) {
   if constexpr (kTwoRows && kTwoColumns) store_matrix<kSums11>(to + kMatrixPairs, step);
 }
 
-// How the taps and the depth of a job are divided among registers: runs of elements side by side in the input, of which a
-// register takes as many pairs as fit, unless fewer leave no rest.
+// How the taps and the depth of a job are divided among registers: runs of elements side by side in the input, of which
+// a register takes as many pairs as fit, unless fewer leave no rest.
 struct MatrixDepth {
   int64_t runs, run;          // in a row of the window; pairs of each
   int64_t pairs, full, rest;  // of a register; whole ones in a run; pairs of the last
@@ -256,8 +256,8 @@ HWY_NOINLINE void end_matrix_tile(const MatrixEnd& end, const EndedTile& tile) {
   }
 }
 
-// The sums of a tile over all taps. The rest of a depth has registers of another shape, and thus comes after all others:
-// changing shapes clears the sums. While the last products are under way, the tile before is ended.
+// The sums of a tile over all taps. The rest of a depth has registers of another shape, and thus comes after all
+// others: changing shapes clears the sums. While the last products are under way, the tile before is ended.
 template <bool kTwoRows, bool kTwoColumns>
 void sum_matrices(const TileJob& job, const MatrixDepth& depth, const MatrixTile& tile, const float* bias,
                   const MatrixEnd& end, const EndedTile& before, MatrixShapes* shapes, float* sums) {

@@ -13,7 +13,8 @@
 namespace berth::cpu {
 namespace {
 
-// Pairs of the depth of a panel that stay in a second-level cache while strips come by; and how many strips are worth it.
+// Pairs of the depth of a panel that stay in a second-level cache while strips come by; and how many strips are worth
+// it.
 constexpr int64_t kNearDepth = 1024;
 constexpr int64_t kManyStrips = 6;
 // Floats of a result of bf16 that stay in a first-level cache until they are rounded: a few strips of a panel.
@@ -101,8 +102,8 @@ class PairEngine final : public PackedEngine {
   }
 
  private:
-  // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before. Padding in memory
-  // may be too much of it.
+  // Has job_ be `job`, whose sizes are others, if its rounded input fits into as much memory as before. Padding in
+  // memory may be too much of it.
   bool cut_again(PairJob& job) {
     return (cutter_.prefers_matrices(job) && cut_again(job, true)) || cut_again(job, false);
   }
@@ -290,8 +291,8 @@ class PairEngine final : public PackedEngine {
            strips >= kManyStrips;
   }
 
-  // Strips of a panel, in parts of their depth or at once. A result of bf16, which `out` begins with, is rounded as it comes
-  // or out of floats near by.
+  // Strips of a panel, in parts of their depth or at once. A result of bf16, which `out` begins with, is rounded as it
+  // comes or out of floats near by.
   void run_panel(const TileJob& job, uint16_t* out, int64_t panel, int64_t begin, int64_t end, bool deep) const {
     if (!job_.narrow_out) return run_strips(job, panel, begin, end, deep);
     if (functions_.run_rounded != nullptr) return functions_.run_rounded(job, out, panel, begin, end);

@@ -1,6 +1,6 @@
-// Products of narrow weights. The fears: a pair whose other half is not zero, a pixel that another thread has not rounded
-// yet, padding that is computed with or stored, a weight that is read as another, numbers that are rounded otherwise than the
-// portable kernel does.
+// Products of narrow weights. The fears: a pair whose other half is not zero, a pixel that another thread has not
+// rounded yet, padding that is computed with or stored, a weight that is read as another, numbers that are rounded
+// otherwise than the portable kernel does.
 
 #include "kernels/cpu/tiles_narrow.h"
 
@@ -100,8 +100,8 @@ TEST_P(TilesNarrow, ProductsArePortable) {
   });
 }
 
-// A panel that is too deep for a near cache is read in parts, with the sums of those before in the result. The last part
-// may be a single pair. Whole numbers, whose sums are exact in any order.
+// A panel that is too deep for a near cache is read in parts, with the sums of those before in the result. The last
+// part may be a single pair. Whole numbers, whose sums are exact in any order.
 TEST(TilesNarrowDepth, DeepProductsArePortable) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
@@ -252,8 +252,8 @@ TEST_P(TilesNarrow, DenormalNumbersAreThemselvesOrZero) {
   }
 }
 
-// Small images are computed along rows as wide as their padded input: what lies beyond the result must not be stored, and
-// a tile's last row not be read from the next image.
+// Small images are computed along rows as wide as their padded input: what lies beyond the result must not be stored,
+// and a tile's last row not be read from the next image.
 TEST(TilesNarrowMatrices, SmallImagesOfManyChannelsArePortable) {
   with_and_without_products([] {
     for (const int32_t size : {1, 2, 3, 5, 7, 9, 14, 15, 31}) {

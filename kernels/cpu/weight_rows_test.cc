@@ -1,6 +1,6 @@
-// Rows out of packed weights, against the rows of what was packed, on memory with guarded ends. The fears: the last panel,
-// which is narrower, the last word of a row, a number of the wrong sign, a row of another column, an index that is none, a
-// text that is not the weight's. BERTH_SEED=N begins there; BERTH_SECONDS=S goes on for that long.
+// Rows out of packed weights, against the rows of what was packed, on memory with guarded ends. The fears: the last
+// panel, which is narrower, the last word of a row, a number of the wrong sign, a row of another column, an index that
+// is none, a text that is not the weight's. BERTH_SEED=N begins there; BERTH_SECONDS=S goes on for that long.
 #include "kernels/cpu/weight_rows.h"
 
 #include <gtest/gtest.h>

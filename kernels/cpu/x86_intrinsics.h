@@ -1,5 +1,5 @@
-// Intrinsics of x86-64 by their names, and loops over registers written out, for sources of one instruction set. Empty on
-// other processors.
+// Intrinsics of x86-64 by their names, and loops over registers written out, for sources of one instruction set. Empty
+// on other processors.
 #pragma once
 
 #ifdef __x86_64__

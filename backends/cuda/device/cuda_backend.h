@@ -4,8 +4,9 @@
 //     CudaBackend backend;     // "berth.cuda"
 //
 // execute() returns when the work is queued. The delegates of a device share at most kWorkbenches workspaces of
-// kWorkspaceBytes, each with handles of cuBLASLt and cuDNN (cuda_workbench.h): each of the first kWorkbenches streams has one
-// of its own, later ones share, and the work of streams that share does not overlap. They go with the last delegate.
+// kWorkspaceBytes, each with handles of cuBLASLt and cuDNN (cuda_workbench.h): each of the first kWorkbenches streams
+// has one of its own, later ones share, and the work of streams that share does not overlap. They go with the last
+// delegate.
 //
 // Two threads may not be in delegates of streams that share at the same time: one waits until the other has queued its
 // work. So an observer of one Method must not run another.
@@ -28,13 +29,15 @@ namespace berth::cuda {
 
 class CudaWorkbench;
 
-/// What backends of this room have queued so far. A call of a library counts as one kernel where it is not part of a graph.
+/// What backends of this room have queued so far. A call of a library counts as one kernel where it is not part of a
+/// graph.
 struct CudaCounts {
   uint64_t submissions = 0;  // graphs, and kernels and calls of libraries outside of them
   uint64_t dispatches = 0;   // kernels: those of the graphs, and those outside
   uint64_t graphs = 0;       // made
   uint64_t library_calls = 0;
-  /// Products and convolutions that a library was asked for and did not take: slower kernels of this room computed them.
+  /// Products and convolutions that a library was asked for and did not take: slower kernels of this room computed
+  /// them.
   uint64_t fallbacks = 0;
 };
 

@@ -42,8 +42,8 @@ class CudaStream {
 
   /// Queues a copy through the pinned buffers. `source` may be reused on return.
   Error copy_from_host(void* target, const void* source, size_t bytes);
-  /// Queues a copy into pinned memory of the stream, from which it goes to `target` when it is waited for. Its number, or 0
-  /// where there is no room for it: it was waited for then.
+  /// Queues a copy into pinned memory of the stream, from which it goes to `target` when it is waited for. Its number,
+  /// or 0 where there is no room for it: it was waited for then.
   Result<uint64_t> begin_copy_to_host(void* target, const void* source, size_t bytes);
   /// Waits for this copy, and those before it, and reports a fault of the kernels, once.
   Error finish_copy_to_host(uint64_t number);

@@ -27,8 +27,8 @@ class CudaWorkbench {
   CudaWorkbench(const CudaWorkbench&) = delete;
   CudaWorkbench& operator=(const CudaWorkbench&) = delete;
 
-  /// Begins a turn, which lasts as long as `*turn` is locked: no stream is recorded at its beginning or end. Waits for the
-  /// turn of another thread; a thread must not have two.
+  /// Begins a turn, which lasts as long as `*turn` is locked: no stream is recorded at its beginning or end. Waits for
+  /// the turn of another thread; a thread must not have two.
   Error enter(cudaStream_t stream, std::unique_lock<std::mutex>* turn);
   /// `stream`, which has no work left, will not come again.
   void leave_for_good(cudaStream_t stream);

@@ -9,8 +9,8 @@
 
 namespace berth::cuda {
 
-/// A table of kSlots slots, allocated when it is made. `Problem` is compared by its bytes, so its padding must be cleared.
-/// When three quarters of the slots are taken, as by a program of many sizes, all answers are forgotten.
+/// A table of kSlots slots, allocated when it is made. `Problem` is compared by its bytes, so its padding must be
+/// cleared. When three quarters of the slots are taken, as by a program of many sizes, all answers are forgotten.
 template <typename Problem, typename Answer>
 class Remembered {
  public:

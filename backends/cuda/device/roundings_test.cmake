@@ -1,6 +1,6 @@
-# cmake -DFILES=A.ptx;B.ptx… -P roundings_test.cmake: no sum or product of floats in FILES may be joined with another. PTX
-# says so by a rounding: mul.rn.f32. One without, mul.f32, the assembler may make a part of a fused instruction (PTX ISA,
-# "Floating Point Instructions: mul").
+# cmake -DFILES=A.ptx;B.ptx… -P roundings_test.cmake: no sum or product of floats in FILES may be joined with another.
+# PTX says so by a rounding: mul.rn.f32. One without, mul.f32, the assembler may make a part of a fused instruction (PTX
+# ISA, "Floating Point Instructions: mul").
 set(rounded 0)
 foreach(file IN LISTS FILES)
   file(STRINGS ${file} free REGEX "[ \t](add|sub|mul)(\\.ftz)?\\.f(32|64)[ \t]")

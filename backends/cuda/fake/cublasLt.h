@@ -1,5 +1,6 @@
-// The part of cuBLASLt's interface that backends/cuda/device/ uses, declared for the library of this folder (fake_blas.cc).
-// Names and meanings are those of the cuBLAS library's documentation; structs that are opaque there are open here.
+// The part of cuBLASLt's interface that backends/cuda/device/ uses, declared for the library of this folder
+// (fake_blas.cc). Names and meanings are those of the cuBLAS library's documentation; structs that are opaque there are
+// open here.
 #pragma once
 
 #include <cuda_runtime_api.h>

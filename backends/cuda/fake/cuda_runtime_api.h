@@ -1,6 +1,6 @@
-// The part of the CUDA runtime's interface that backends/cuda/device/ uses, declared for the runtime of this folder, which
-// stands in for it in tests on machines without a GPU or a toolkit. Names and meanings are those of the CUDA Runtime API
-// reference; the numbers of errors too.
+// The part of the CUDA runtime's interface that backends/cuda/device/ uses, declared for the runtime of this folder,
+// which stands in for it in tests on machines without a GPU or a toolkit. Names and meanings are those of the CUDA
+// Runtime API reference; the numbers of errors too.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The part of cuDNN's interface that backends/cuda/device/ uses, declared for the library of this folder (fake_dnn.cc). Names
-// and meanings are those of the library's documentation; the numbers of algorithms and types too.
+// The part of cuDNN's interface that backends/cuda/device/ uses, declared for the library of this folder (fake_dnn.cc).
+// Names and meanings are those of the library's documentation; the numbers of algorithms and types too.
 #pragma once
 
 #include <cuda_runtime_api.h>

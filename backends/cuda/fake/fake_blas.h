@@ -1,7 +1,7 @@
-// A cuBLASLt on the host, for the fake runtime (fake_runtime.h): it computes in double, in a stream, through the workspace,
-// and is as strict about what it is given as the library's documentation. What the library leaves undefined ends the
-// process with a sentence: a leading dimension below the rows, matrices that overlap where they must not, memory that is
-// not the device's, an algorithm that was chosen for another problem.
+// A cuBLASLt on the host, for the fake runtime (fake_runtime.h): it computes in double, in a stream, through the
+// workspace, and is as strict about what it is given as the library's documentation. What the library leaves undefined
+// ends the process with a sentence: a leading dimension below the rows, matrices that overlap where they must not,
+// memory that is not the device's, an algorithm that was chosen for another problem.
 #pragma once
 
 #include <cstdint>

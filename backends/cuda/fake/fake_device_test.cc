@@ -1,6 +1,6 @@
 // The CUDA room's allocator, streams and backend, as they are on a GPU, on a runtime that runs on the host and does
-// everything as late as it may (fake_runtime.h). The fears: work that is never waited for; pinned memory that is reused too
-// early; graphs of old addresses; an error that leaks, or leaves the next run wrong.
+// everything as late as it may (fake_runtime.h). The fears: work that is never waited for; pinned memory that is reused
+// too early; graphs of old addresses; an error that leaks, or leaves the next run wrong.
 
 #include <gtest/gtest.h>
 
@@ -301,7 +301,8 @@ TEST(FakeCuda, LoadingBesideUnloadingIsSafe) {
   other.join();
 }
 
-// y = the convolution of x [1,4,8,8] with w [16,4,2,2] in steps of 2: [1,16,4,4], of which each side has kCount numbers.
+// y = the convolution of x [1,4,8,8] with w [16,4,2,2] in steps of 2: [1,16,4,4], of which each side has kCount
+// numbers.
 format::ProgramDesc nested_convolution() {
   format::ProgramDesc program = testing::nested_add_relu(kCount);
   format::MethodDesc& method = program.methods[0];

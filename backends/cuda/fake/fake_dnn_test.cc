@@ -1,6 +1,6 @@
 // Convolutions by the room's own use of cuDNN, on a library that ends the process when it is told something untrue
-// (fake_dnn.h), against sums in double. The fears: a descriptor that happens to fit, an algorithm that rounds otherwise or
-// in another order, results of one stream in another's workspace, a library that is asked again in every run.
+// (fake_dnn.h), against sums in double. The fears: a descriptor that happens to fit, an algorithm that rounds otherwise
+// or in another order, results of one stream in another's workspace, a library that is asked again in every run.
 
 #include "backends/cuda/fake/fake_dnn.h"
 

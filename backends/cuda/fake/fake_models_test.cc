@@ -1,6 +1,6 @@
 // The suite's models on the room's own allocator, streams and backend, with the fake runtime and the fake libraries
-// (fake_runtime.h), against PyTorch's outputs. The fears: a graph that is made anew in each run, work outside of graphs, more
-// launches than a model needs, since small models wait for launches and not for arithmetic.
+// (fake_runtime.h), against PyTorch's outputs. The fears: a graph that is made anew in each run, work outside of
+// graphs, more launches than a model needs, since small models wait for launches and not for arithmetic.
 #include "backends/cuda/device/cuda_allocator.h"
 #include "backends/cuda/device/cuda_backend.h"
 #include "backends/cuda/fake/fake_runtime.h"

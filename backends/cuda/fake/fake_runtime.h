@@ -6,10 +6,10 @@
 //   a copy from pinned memory reads it when the copy runs; other host memory is read by the call
 //   what a stream records for a graph is not run; a graph runs as one piece of its stream's work
 //
-// What a driver leaves undefined ends the process with a sentence: a copy whose device memory is not there when it runs, a
-// wait for a stream that is recorded, a wait for the device while a graph is instantiated (which crashes driver 580), the
-// launch of a graph that was destroyed. Kernels are loops on the host (kernels/launch.h), queued like any other work; what
-// cudaLaunchKernel takes is counted and not run, as there is no code for a device.
+// What a driver leaves undefined ends the process with a sentence: a copy whose device memory is not there when it
+// runs, a wait for a stream that is recorded, a wait for the device while a graph is instantiated (which crashes driver
+// 580), the launch of a graph that was destroyed. Kernels are loops on the host (kernels/launch.h), queued like any
+// other work; what cudaLaunchKernel takes is counted and not run, as there is no code for a device.
 #pragma once
 
 #include <cstddef>

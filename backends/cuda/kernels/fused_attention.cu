@@ -1,6 +1,6 @@
-// berth::attention: for each head, softmax(query · key * scale + mask) · value, with the maximum and the sum kept as keys
-// go by (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention", 2022),
-// so that no scores are stored.
+// berth::attention: for each head, softmax(query · key * scale + mask) · value, with the maximum and the sum kept as
+// keys go by (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al., "FlashAttention",
+// 2022), so that no scores are stored.
 //
 // Heads of up to 128 columns: a warp a query, eight queries a block, which bring 32 keys and values at a time to shared
 // memory. Wider ones, and the tests of this room on the host: a thread for 32 columns of a query.
@@ -104,8 +104,8 @@ struct alignas(16) Four {
   float x, y, z, w;
 };
 
-// Brings kTile keys and values to shared memory, all of a thread's elements on their way at once. A warp brings kRows of
-// each. What lies beyond the columns and keys is 0.
+// Brings kTile keys and values to shared memory, all of a thread's elements on their way at once. A warp brings kRows
+// of each. What lies beyond the columns and keys is 0.
 template <int kColumns>
 __device__ void bring_tile(const Heads& h, int64_t b, int64_t head, int64_t first, float* keys, float* values) {
   const int size = static_cast<int>(h.head_size);
@@ -150,8 +150,8 @@ __device__ float dot(const float* query, const float* key, int size) {
   return (parts[0] + parts[1]) + (parts[2] + parts[3]);
 }
 
-// Adds the first `count` values of a tile, as far as the query sees them. A column beyond the last is computed from what
-// lies there, and not stored.
+// Adds the first `count` values of a tile, as far as the query sees them. A column beyond the last is computed from
+// what lies there, and not stored.
 template <int kColumns>
 __device__ void add_values(const float* weights, const float* values, int pitch, int64_t count,
                            float (&sums)[kColumns]) {

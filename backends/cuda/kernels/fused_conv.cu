@@ -1,7 +1,7 @@
 // berth::conv: activation(convolution(input, weight) + bias + residual). Convolutions of single channels are computed
 // here, large products of matrices by cuBLASLt, other convolutions of one group on tensor cores (tensor_product.h), and
-// the rest by cuDNN; libraries are followed by one pass over the result. Without such a device or library, and for other
-// layouts, by this room's plain product.
+// the rest by cuDNN; libraries are followed by one pass over the result. Without such a device or library, and for
+// other layouts, by this room's plain product.
 #include "backends/cuda/kernels/elementwise.h"
 #include "backends/cuda/kernels/finish.h"
 #include "backends/cuda/kernels/kernels.h"

@@ -1,5 +1,5 @@
-// berth::linear: activation(input @ weight + bias + residual), on tensor cores (tensor_product.h), else by cuBLASLt with a
-// pass over the result where that is needed, or by this room's plain product.
+// berth::linear: activation(input @ weight + bias + residual), on tensor cores (tensor_product.h), else by cuBLASLt
+// with a pass over the result where that is needed, or by this room's plain product.
 #include "backends/cuda/kernels/finish.h"
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/tensor_product.h"

@@ -1,5 +1,6 @@
-// berth::lstm and berth::lstm_cell (kernels/portable/fused_lstm.cc). A sequence is one launch: a block a row, which keeps
-// the state in shared memory from step to step. A single step, and what is too large for a block: a thread a unit.
+// berth::lstm and berth::lstm_cell (kernels/portable/fused_lstm.cc). A sequence is one launch: a block a row, which
+// keeps the state in shared memory from step to step. A single step, and what is too large for a block: a thread a
+// unit.
 #include "backends/cuda/kernels/kernels.h"
 #include "backends/cuda/kernels/launch.h"
 #include "backends/cuda/kernels/ops.h"

@@ -18,7 +18,8 @@
 //   Written written(State)       what that takes of the state, worked out once for each thread
 //   write(Row, k, Written)       called for each element
 //
-// Few long rows that are not written are folded in two launches (split_rows.h), so that they have more than one block each.
+// Few long rows that are not written are folded in two launches (split_rows.h), so that they have more than one block
+// each.
 //
 // Where nvcc compiles, these are launches into the context's queue. Any other compiler gets the same work as a loop on
 // the host, row groups with as many lanes and in the same order of folding: so that the tests of this room hold every

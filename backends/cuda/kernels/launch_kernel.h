@@ -1,5 +1,5 @@
-// How kernels are launched: with the error of the launch itself. A program has one "last error" for each of its threads,
-// so that asking for that after a launch would also find what the application's own calls left there.
+// How kernels are launched: with the error of the launch itself. A program has one "last error" for each of its
+// threads, so that asking for that after a launch would also find what the application's own calls left there.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -434,8 +434,9 @@ Error native_batch_norm_legit_no_training_out(KernelContext& context,
   return for_each(context, out.numel(), body);
 }
 
-// --- Running sums, a thread for each line; of few long lines, one for each part of a line, in three launches: the sum of
-// each part, what goes before each part, the running sums from there on. The sizes alone say how many parts there are.
+// --- Running sums, a thread for each line; of few long lines, one for each part of a line, in three launches: the sum
+// of each part, what goes before each part, the running sums from there on. The sizes alone say how many parts there
+// are.
 
 namespace {
 
@@ -509,7 +510,8 @@ struct BeforePartsBody {
   }
 };
 
-// A line's root, so that neither launch is long: sums of parts, and of what is before them. 1 where lines are many or short.
+// A line's root, so that neither launch is long: sums of parts, and of what is before them. 1 where lines are many or
+// short.
 int64_t parts_of_line(const Queue& queue, int64_t lines, int64_t size, size_t sum_bytes) {
   constexpr int64_t kLong = 4096;
   if (size < kLong || lines > kEnoughParts || queue.scratch == nullptr) return 1;

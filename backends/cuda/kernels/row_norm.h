@@ -17,8 +17,8 @@ struct RowNorm {
   double eps;
 };
 
-/// Normalises `rows` rows, a block a row. False, with nothing queued, for rows that do not fit in a block's registers and
-/// where there is no device to compile for.
+/// Normalises `rows` rows, a block a row. False, with nothing queued, for rows that do not fit in a block's registers
+/// and where there is no device to compile for.
 bool launch_row_norm(KernelContext& context, const RowNorm& norm, int64_t rows, Error* error);
 
 }  // namespace berth::cuda

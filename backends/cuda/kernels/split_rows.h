@@ -1,6 +1,6 @@
-// Few long rows, each in parts: one launch folds every part to a state in the workspace, another one folds the states of a
-// row. How many parts a row has follows from the sizes alone, so that the order of folding, and with it the last bits, is
-// the same in every run.
+// Few long rows, each in parts: one launch folds every part to a state in the workspace, another one folds the states
+// of a row. How many parts a row has follows from the sizes alone, so that the order of folding, and with it the last
+// bits, is the same in every run.
 #pragma once
 
 #include <cstdint>

@@ -218,7 +218,8 @@ __device__ void multiply_add(float (&c)[4], const uint32_t (&a)[4], const uint32
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Copies to shared memory that go on while the block computes; zeros where `there` is false, when `from` is any address.
+// Copies to shared memory that go on while the block computes; zeros where `there` is false, when `from` is any
+// address.
 __device__ void copy_one(float* to, const float* from, bool there) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
                :
@@ -232,7 +233,8 @@ __device__ void copy_four(float* to, const float* from, bool there) {
                : "memory");
 }
 
-// Where a warp's results are in the block's, and a lane's place in fragments (PTX ISA, "Matrix Fragments for mma.m16n8k8").
+// Where a warp's results are in the block's, and a lane's place in fragments (PTX ISA, "Matrix Fragments for
+// mma.m16n8k8").
 struct WarpPlace {
   int row, column;
   int group, member;
@@ -281,7 +283,8 @@ __device__ __forceinline__ void store_results(const Launch& l, const WarpPlace& 
                                               float* tile, int first_row, int first_column) {
   const int thread = static_cast<int>(threadIdx.x);
   const int own_column = thread % kTileColumns;
-  // Through shared memory, so that neighbouring threads write neighbours, and what finishes an element stands here once.
+  // Through shared memory, so that neighbouring threads write neighbours, and what finishes an element stands here
+  // once.
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
 #pragma unroll
@@ -307,8 +310,8 @@ __device__ __forceinline__ void store_results(const Launch& l, const WarpPlace& 
   }
 }
 
-// The block that comes last to a tile of the result adds its splits, always in the same order, and leaves its ticket as it
-// was found.
+// The block that comes last to a tile of the result adds its splits, always in the same order, and leaves its ticket as
+// it was found.
 __device__ __forceinline__ void join_splits(const Launch& l, int first_row, int first_column) {
   constexpr int kAtOnce = 8;  // rows of a thread, whose splits are on their way together
   __shared__ bool is_last;

@@ -1,5 +1,5 @@
-// Models compiled for cuda:0, and PyTorch's outputs: those that the repository holds, and, in the folder that the environment
-// variable BERTH_TEST_SUITE names, what models/make_models.py has made. For tests.
+// Models compiled for cuda:0, and PyTorch's outputs: those that the repository holds, and, in the folder that the
+// environment variable BERTH_TEST_SUITE names, what models/make_models.py has made. For tests.
 #pragma once
 
 #include <gtest/gtest.h>

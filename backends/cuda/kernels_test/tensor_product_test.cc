@@ -1,6 +1,6 @@
-// Products and convolutions that a launch computes on tensor cores (kernels/tensor_product.cu), or the loop that stands in for
-// it, against sums in double. The fears: a part of a long sum that is left out or added twice, also in the launches after
-// it; a transposed convolution's pixel in another place of its square.
+// Products and convolutions that a launch computes on tensor cores (kernels/tensor_product.cu), or the loop that stands
+// in for it, against sums in double. The fears: a part of a long sum that is left out or added twice, also in the
+// launches after it; a transposed convolution's pixel in another place of its square.
 #include <gtest/gtest.h>
 
 #include <array>

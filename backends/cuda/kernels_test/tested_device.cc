@@ -1,5 +1,6 @@
-// The kernels on a GPU. Everything that the tests take from the heap once main() runs lies in pinned memory, which the device reaches at
-// the host's addresses; so a test's tensors are ones of the device, and the test reads them when the kernel is done.
+// The kernels on a GPU. Everything that the tests take from the heap once main() runs lies in pinned memory, which the
+// device reaches at the host's addresses; so a test's tensors are ones of the device, and the test reads them when the
+// kernel is done.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

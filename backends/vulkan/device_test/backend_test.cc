@@ -1,5 +1,5 @@
-// The backend on what driver there is: what a run costs, hazards that the layers see, and every call of Vulkan's that can
-// fail, failing. The conformance suite has the rest (tests/device/vulkan_test.cc).
+// The backend on what driver there is: what a run costs, hazards that the layers see, and every call of Vulkan's that
+// can fail, failing. The conformance suite has the rest (tests/device/vulkan_test.cc).
 
 #include <gtest/gtest.h>
 #include <unistd.h>

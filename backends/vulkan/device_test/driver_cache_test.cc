@@ -1,6 +1,6 @@
-// The fear: a driver that compiles kernels while a program runs. Mesa's lavapipe does where it finds that a kernel's branches
-// and loops go by numbers of a uniform buffer at known places (shaders/common.glsl): a run took 600 ms for 2. It counts nothing,
-// but keeps what it compiles in files.
+// The fear: a driver that compiles kernels while a program runs. Mesa's lavapipe does where it finds that a kernel's
+// branches and loops go by numbers of a uniform buffer at known places (shaders/common.glsl): a run took 600 ms for 2.
+// It counts nothing, but keeps what it compiles in files.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -28,7 +28,8 @@ std::vector<uint8_t> compiled_model() {
   return program.ok() ? std::move(program).value() : std::vector<uint8_t>();
 }
 
-/// Loads the program and runs it so often, on a device that is opened for it and closed again: drivers write files behind.
+/// Loads the program and runs it so often, on a device that is opened for it and closed again: drivers write files
+/// behind.
 void load_and_run(const std::vector<uint8_t>& file, int runs) {
   vulkan::VulkanAllocator allocator{vulkan::VulkanOptions()};
   if (allocator.device_count() == 0) GTEST_SKIP() << allocator.describe();

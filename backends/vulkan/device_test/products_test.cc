@@ -1,4 +1,5 @@
-// Products, convolutions, pooling, resampling and what is fused, on random shapes and orders, beside the portable kernels.
+// Products, convolutions, pooling, resampling and what is fused, on random shapes and orders, beside the portable
+// kernels.
 
 #include "backends/vulkan/device_test/tested.h"
 

@@ -1,5 +1,5 @@
-// Operators on bool, whole and quantised numbers, and on floats where these come into it, beside the portable kernels: to
-// the bit.
+// Operators on bool, whole and quantised numbers, and on floats where these come into it, beside the portable kernels:
+// to the bit.
 
 #include "backends/vulkan/device_test/tested.h"
 #include "format/elementwise_code.h"
@@ -26,8 +26,8 @@ class VulkanTyped : public VulkanKernels {
 constexpr int64_t k31 = int64_t{1} << 31;
 constexpr int64_t k32 = int64_t{1} << 32;
 
-// Whole numbers whose words are compared, carried and rounded in different ways: equal in the high one, equal in the low
-// one, next to where the low one turns over, and with more digits than a double holds.
+// Whole numbers whose words are compared, carried and rounded in different ways: equal in the high one, equal in the
+// low one, next to where the low one turns over, and with more digits than a double holds.
 const std::vector<int64_t> kEdges = [] {
   std::vector<int64_t> made = {INT64_MAX, INT64_MAX - 2, INT64_MIN, INT64_MIN + 1};
   for (const int64_t near : {int64_t{0}, k31, k32, 5 * k32, 5 * k32 + k31, (1 << 21) * k32}) {

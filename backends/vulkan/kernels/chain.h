@@ -22,8 +22,8 @@ class Chain {
   int constant(double value);
   int step(elementwise::Op op, int a, int b = -1, int c = -1);
 
-  /// Gives `out` the sizes that the inputs stretch to, and writes the last step's result. InvalidArgument when they do not
-  /// go together.
+  /// Gives `out` the sizes that the inputs stretch to, and writes the last step's result. InvalidArgument when they do
+  /// not go together.
   Error run(Tensor& out);
   /// The same where `out` has its sizes, which all inputs stretch to.
   Error run_sized(const Tensor& out);

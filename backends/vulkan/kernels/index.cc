@@ -1,5 +1,5 @@
-// Elements and slabs picked by indices, which only the device sees: one that is out of range is an error of the next call
-// that waits for the stream.
+// Elements and slabs picked by indices, which only the device sees: one that is out of range is an error of the next
+// call that waits for the stream.
 #include "backends/vulkan/faults.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/launch.h"

@@ -1,5 +1,5 @@
-// The kernels of this room: one function for each operator of operators.def. Each checks its arguments and asks for work
-// of the device (launch.h).
+// The kernels of this room: one function for each operator of operators.def. Each checks its arguments and asks for
+// work of the device (launch.h).
 #pragma once
 
 #include "kernels/portable/arguments.h"

@@ -51,15 +51,15 @@ class Launch {
   Launch& word(uint32_t bits);
   /// A number that the kernel computes by itself: as number(), for its size alone.
   Launch& check(int64_t value);
-  /// How often the loops of an invocation come round in all, at most. lavapipe ends them at 65535, and gives what has been
-  /// computed by then for the result: NotSupported instead.
+  /// How often the loops of an invocation come round in all, at most. lavapipe ends them at 65535, and gives what has
+  /// been computed by then for the result: NotSupported instead.
   Launch& rounds(int64_t count);
   /// Sizes of a walk, then the strides of each operand: (1 + operands) * rank numbers.
   Launch& walk(const portable::Walk& walk);
 
   /// For `count` work items, a workgroup for each `items_a_group` of them. NotSupported when something is too large for
-  /// the device's kernels: numbers of more than 32 bits, tensors of more bytes than a kernel may see; and for tensors of
-  /// 16 bits on devices that cannot store them.
+  /// the device's kernels: numbers of more than 32 bits, tensors of more bytes than a kernel may see; and for tensors
+  /// of 16 bits on devices that cannot store them.
   Error run(int64_t count, int64_t items_a_group = 64);
 
  private:

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// berth::attention (kernels/portable/fused_attention.cc): an invocation a query and sixteen columns of a head. Scores are
-// computed again rather than kept.
+// berth::attention (kernels/portable/fused_attention.cc): an invocation a query and sixteen columns of a head. Scores
+// are computed again rather than kept.
 //
 // Buffers: the result, query, key, value, mask.
 #define BUFFERS 5

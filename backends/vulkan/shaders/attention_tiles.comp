@@ -3,8 +3,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 // berth::attention for devices that are processors with vectors of eight lanes: a group computes 32 columns of eight
-// queries of a head. A lane has a query, and reads one of eight keys for all lanes, which get it by shuffles. Scores are
-// computed again for each 32 columns.
+// queries of a head. A lane has a query, and reads one of eight keys for all lanes, which get it by shuffles. Scores
+// are computed again for each 32 columns.
 //
 // Texels: the result, query, key, value; the mask.
 #define BUFFERS 5

@@ -4,10 +4,11 @@
 // Numbers: how many work items there are; at which element of its buffer each tensor begins; then the kernel's own.
 //
 // TEXELS: for devices that are processors, where texels are read eight at a time and elements of a buffer one after the
-// other, and where numbers that are read behind a branch are too. So tensors are read as texels, and ITEM does not return.
+// other, and where numbers that are read behind a branch are too. So tensors are read as texels, and ITEM does not
+// return.
 //
-// NARROW: each tensor is f32, f16 or bf16, as a specialisation constant says (narrow.glsl). ANY_TYPE: each is of any type
-// (typed.glsl).
+// NARROW: each tensor is f32, f16 or bf16, as a specialisation constant says (narrow.glsl). ANY_TYPE: each is of any
+// type (typed.glsl).
 #ifdef NARROW
 #extension GL_EXT_shader_16bit_storage : require
 #endif
@@ -16,12 +17,12 @@
 #endif
 layout(local_size_x = GROUP) in;
 
-// As many as Gpu::kMostNumbers. A uniform buffer: lavapipe compiles a loop over its lanes for each element that is read of
-// a storage buffer.
+// As many as Gpu::kMostNumbers. A uniform buffer: lavapipe compiles a loop over its lanes for each element that is read
+// of a storage buffer.
 layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 
-// Not at a place that the compiler knows: lavapipe would make a kernel anew, in each run, for the values of uniforms that
-// its branches and loops go by. Dispatches have one layer of groups, so it is number i.
+// Not at a place that the compiler knows: lavapipe would make a kernel anew, in each run, for the values of uniforms
+// that its branches and loops go by. Dispatches have one layer of groups, so it is number i.
 #define NUMBER_AT(i) numbers[((i) >> 2) + int(gl_WorkGroupID.z)][(i) & 3]
 #define ITEMS NUMBER_AT(0)
 #define BEGIN(k) NUMBER_AT(1 + (k))
@@ -31,8 +32,8 @@ layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
 int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
 
-// A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it is,
-// one of another tensor.
+// A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it
+// is, one of another tensor.
 #if defined(ANY_TYPE)
 #include "typed.glsl"
 #elif defined(NARROW)

@@ -1,9 +1,9 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// A chain of the steps of format/elementwise_code.h, an element each; without steps, a copy. The steps are specialisation
-// constants, so that the device compiles the chain and not an interpreter of it. A driver spends time on each step that
-// there could be, so there are kernels for 4, 8 and 32; and, SIMPLE, for up to 4 that are a few instructions each, and for
-// copies, as a driver reads all that a step could be.
+// A chain of the steps of format/elementwise_code.h, an element each; without steps, a copy. The steps are
+// specialisation constants, so that the device compiles the chain and not an interpreter of it. A driver spends time on
+// each step that there could be, so there are kernels for 4, 8 and 32; and, SIMPLE, for up to 4 that are a few
+// instructions each, and for copies, as a driver reads all that a step could be.
 //
 // Numbers: where the first element of the input is and of the result; the constants; then, unless RANK is 0, which says
 // that all tensors lie alike: the sizes, and the strides of the result and of each input.

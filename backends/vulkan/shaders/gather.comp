@@ -1,11 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Elements of a tensor by indices of i32 or i64 along one of its dimensions, an element each. What is outside of that is
-// said in `faults` (faults.h), by the first invocation that finds one, and element 0 is taken.
+// Elements of a tensor by indices of i32 or i64 along one of its dimensions, an element each. What is outside of that
+// is said in `faults` (faults.h), by the first invocation that finds one, and element 0 is taken.
 //
-// Numbers: the size of the dimension and its stride; how many dimensions the result has; their sizes; strides of result,
-// index and input along its dimensions (0 where a tensor does not have one); whether negative indices count from the end;
-// the operator.
+// Numbers: the size of the dimension and its stride; how many dimensions the result has; their sizes; strides of
+// result, index and input along its dimensions (0 where a tensor does not have one); whether negative indices count
+// from the end; the operator.
 #define ANY_TYPE
 #define BUFFERS 4
 #include "common.glsl"

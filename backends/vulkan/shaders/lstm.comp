@@ -1,6 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// berth::lstm (kernels/portable/fused_lstm.cc): a workgroup a row of the batch, for all steps; an invocation some units.
+// berth::lstm (kernels/portable/fused_lstm.cc): a workgroup a row of the batch, for all steps; an invocation some
+// units.
 //
 // Buffers: the hidden states, the last cell, gates, the first hidden state, the first cell, the weight.
 #define BUFFERS 6

@@ -1,6 +1,6 @@
 // Tensors of f32, f16 and bf16, as specialisation constant 64 + k says of the k-th. A kernel computes in f32 and rounds
-// what it writes once, to the nearest and ties to even, by itself: devices differ in that. Bytes of 16 bits are read and
-// written one element at a time, which needs storageBuffer16BitAccess.
+// what it writes once, to the nearest and ties to even, by itself: devices differ in that. Bytes of 16 bits are read
+// and written one element at a time, which needs storageBuffer16BitAccess.
 #include "halves.glsl"
 #define F32_AS_BF16 3u  // f32 that is rounded to bf16 when it is read
 

@@ -2,9 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // Layer and group normalisation: an invocation a row.
 //
-// Buffers: the result, the input, mean and reciprocal deviation of each row, weight, bias. Numbers: the elements of a row;
-// groups (0: weight and bias are one an element of the row), channels of a group, elements of a channel; eps; the sizes
-// of the rows, strides of input, result, mean and deviation along them; the sizes of a row, strides of input and result.
+// Buffers: the result, the input, mean and reciprocal deviation of each row, weight, bias. Numbers: the elements of a
+// row; groups (0: weight and bias are one an element of the row), channels of a group, elements of a channel; eps; the
+// sizes of the rows, strides of input, result, mean and deviation along them; the sizes of a row, strides of input and
+// result.
 #define BUFFERS 6
 #include "common.glsl"
 

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// Pooling over windows of planes, an element each: the largest and where it is, the mean, the mean over what each element
-// of a smaller plane stands for.
+// Pooling over windows of planes, an element each: the largest and where it is, the mean, the mean over what each
+// element of a smaller plane stands for.
 //
 // Buffers: the result, the input, the indices (64 bits each).
 #define BUFFERS 3

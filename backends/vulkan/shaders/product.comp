@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// portable::Product (kernels/portable/gemm.h): products of matrices, convolutions, phases of transposed ones; then a bias,
-// what is added, and an activation. An invocation computes ROWS rows by COLUMNS
-// columns. VECTORS: A's rows and B's columns are read four elements at a time, which products.cc has checked.
+// portable::Product (kernels/portable/gemm.h): products of matrices, convolutions, phases of transposed ones; then a
+// bias, what is added, and an activation. An invocation computes ROWS rows by COLUMNS columns. VECTORS: A's rows and
+// B's columns are read four elements at a time, which products.cc has checked.
 #define BUFFERS 5
 #include "common.glsl"
 #include "product_numbers.glsl"

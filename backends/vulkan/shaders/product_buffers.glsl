@@ -1,5 +1,5 @@
-// What the kernels of products on storage buffers share: their tensors (C, A, B, the bias, what is added: `start`), their
-// constants, and what follows a sum. REQUIRES: product_numbers.glsl.
+// What the kernels of products on storage buffers share: their tensors (C, A, B, the bias, what is added: `start`),
+// their constants, and what follows a sum. REQUIRES: product_numbers.glsl.
 layout(constant_id = 0) const uint ACTIVATION = 0;
 layout(constant_id = 1) const uint BIAS = 0;   // 1: one a row of a group; 2: one a column
 layout(constant_id = 2) const uint START = 0;  // 1: it lies like C; 2: with strides of its own

@@ -1,5 +1,5 @@
-// For kernels of which a group computes a row: what its invocations have, put together through shared memory. All of them
-// call these. REQUIRES: common.glsl, with a GROUP that is a power of two.
+// For kernels of which a group computes a row: what its invocations have, put together through shared memory. All of
+// them call these. REQUIRES: common.glsl, with a GROUP that is a power of two.
 shared float row_parts[GROUP];
 
 float sum_of_row(float part) {

@@ -1,6 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// berth::shuffle (kernels/portable/fused_shuffle.cc): what of one part goes to one result, an element of the result each.
+// berth::shuffle (kernels/portable/fused_shuffle.cc): what of one part goes to one result, an element of the result
+// each.
 //
 // Buffers: the result, the part.
 #define BUFFERS 2

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// One element-wise operator on tensors and numbers of any type, an element each; or a copy, or a conversion. KIND and the
-// types are constants, the operator of a kind is a number: one pipeline does for all sums and products of a type, where
-// compiling one takes long. Whole numbers wrap in their own type, as the low bits of sums and products do.
+// One element-wise operator on tensors and numbers of any type, an element each; or a copy, or a conversion. KIND and
+// the types are constants, the operator of a kind is a number: one pipeline does for all sums and products of a type,
+// where compiling one takes long. Whole numbers wrap in their own type, as the low bits of sums and products do.
 //
 // Numbers: where the first element of the first operand is and of the result; the operator (kernels/typed.h); which
 // operands are tensors, a bit each; of each other operand its two words; the lowest and the highest result; how many

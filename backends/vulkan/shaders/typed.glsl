@@ -1,6 +1,6 @@
-// Tensors of any type, as specialisation constant 64 + k says of the k-th: floats, bool and whole numbers of 8, 32 and 64
-// bits. Elements are their bits, in two words; what is computed with is an f32 or a whole number of 64 bits, which all
-// others fit into. WORDS: for devices that store nothing narrower than 32 bits in buffers.
+// Tensors of any type, as specialisation constant 64 + k says of the k-th: floats, bool and whole numbers of 8, 32 and
+// 64 bits. Elements are their bits, in two words; what is computed with is an f32 or a whole number of 64 bits, which
+// all others fit into. WORDS: for devices that store nothing narrower than 32 bits in buffers.
 //
 // Conversions are the host's (kernels/portable/convert.h), to the bit.
 #include "halves.glsl"
