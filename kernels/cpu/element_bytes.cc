@@ -58,8 +58,11 @@ HWY_INLINE hn::Vec<Words> whole_numbers(Vector x, const Store& by) {
   const Vector scaled = kDivides ? hn::Div(x, hn::Set(d, by.factor)) : hn::Mul(x, hn::Set(d, by.factor));
   const Vector held = hn::Min(hn::Max(scaled, hn::Set(d, by.low)), hn::Set(d, by.high));
   const Vector number = hn::IfThenElse(hn::IsNaN(scaled), hn::Set(d, by.nan), held);
+  // Without a check for numbers that are too large, where Highway has one.
 #if HWY_TARGET == HWY_AVX3
-  const hn::Vec<Words> rounded{_mm512_cvtps_epi32(number.raw)};  // without a check for numbers that are too large
+  const hn::Vec<Words> rounded{_mm512_cvtps_epi32(number.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  const hn::Vec<Words> rounded{_mm256_cvtps_epi32(number.raw)};
 #else
   const hn::Vec<Words> rounded = hn::NearestInt(number);
 #endif
@@ -79,6 +82,15 @@ HWY_INLINE int64_t quantise_registers(const Load& load, int64_t n, const Store& 
     const __m512i high = _mm512_packs_epi32(part(2), part(3));
     const __m512i bytes = std::is_signed_v<T> ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
     _mm512_storeu_si512(out + i, _mm512_permutexvar_epi32(order, bytes));
+  }
+#elif HWY_TARGET == HWY_AVX2
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  for (; i + 32 <= n; i += 32) {
+    const auto part = [&](int k) HWY_ATTR { return whole_numbers<kDivides>(load(i + 8 * k), by).raw; };
+    const __m256i low = _mm256_packs_epi32(part(0), part(1));
+    const __m256i high = _mm256_packs_epi32(part(2), part(3));
+    const __m256i bytes = std::is_signed_v<T> ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_permutevar8x32_epi32(bytes, order));
   }
 #endif
   const hn::Rebind<T, Floats> d;
@@ -213,6 +225,36 @@ bool permutes() {
   static const bool has = __builtin_cpu_supports("avx512vbmi") != 0;
   return has;
 }
+#elif HWY_TARGET == HWY_AVX2
+// A shuffle looks a byte up in sixteen others by its lower bits, and gives 0 where its upper bit is set, which it is
+// once too much was taken from it. So it stops at the part of the table that it belongs to, if each part holds how it
+// differs from the one before: what is added without carry up to there is that part's byte. Returns how many were done.
+int64_t shuffle_bytes(const uint8_t* table, const uint8_t* in, int64_t n, uint8_t* out) {
+  constexpr int kParts = 8;  // of each half
+  __m256i lower[kParts], upper[kParts];
+  const auto part = [table](int k) HWY_ATTR {
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(table) + k));
+  };
+  for (int k = 0; k < kParts; ++k) {
+    lower[k] = k == 0 ? part(0) : _mm256_xor_si256(part(k), part(k - 1));
+    upper[k] = k == 0 ? part(kParts) : _mm256_xor_si256(part(kParts + k), part(kParts + k - 1));
+  }
+  const __m256i half = _mm256_set1_epi8(-128), sixteen = _mm256_set1_epi8(16);
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)), b = _mm256_xor_si256(a, half);
+    __m256i low = _mm256_setzero_si256(), high = low;
+#pragma GCC unroll 8
+    for (int k = 0; k < kParts; ++k) {
+      low = _mm256_xor_si256(low, _mm256_shuffle_epi8(lower[k], a));
+      high = _mm256_xor_si256(high, _mm256_shuffle_epi8(upper[k], b));
+      a = _mm256_subs_epi8(a, sixteen);
+      b = _mm256_subs_epi8(b, sixteen);
+    }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_xor_si256(low, high));
+  }
+  return i;
+}
 #endif
 
 }  // namespace
@@ -241,7 +283,11 @@ void look_up_run(const ByteTable& table, const uint8_t* in, int64_t n, uint8_t* 
 #if HWY_TARGET == HWY_AVX3
   if (permutes()) return permute_bytes(table.byte, in, n, out);
 #endif
-  for (int64_t i = 0; i < n; ++i) out[i] = table.byte[in[i]];
+  int64_t i = 0;
+#if HWY_TARGET == HWY_AVX2
+  i = shuffle_bytes(table.byte, in, n, out);
+#endif
+  for (; i < n; ++i) out[i] = table.byte[in[i]];
 }
 
 void look_up_number_run(const NumberTable& table, const uint8_t* in, int64_t n, float* out) {

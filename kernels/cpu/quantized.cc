@@ -7,6 +7,7 @@
 #include "format/arguments.h"
 #include "kernels/cpu/quantized_batch.h"
 #include "kernels/cpu/quantized_run.h"
+#include "kernels/cpu/quantized_winograd.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -38,6 +39,7 @@ struct QuantizedState {
   const uint8_t* packed = nullptr;
   uint8_t* owned = nullptr;  // the packed weight, when it is not used where the file has it
   bool constant = true;      // else it is packed in each call
+  bool few_bits = false;     // QuantizedJob
   QuantizedQuotients quotients;
 };
 
@@ -145,6 +147,9 @@ Error prepare_quantized(PrepareContext& context, const typename Op::Args& args, 
     if (state->constant) pack_weight(state->layout, args.weight, state->owned);
     state->packed = state->owned;
   }
+  if (Op::kConv && state->constant && state->functions->words != nullptr) {
+    state->few_bits = sums_have_26_bits(state->layout, state->packed);
+  }
   *out = state.release();
   return Error::kOk;
 }
@@ -188,6 +193,7 @@ Error call_quantized(KernelContext& context, const typename Op::Args& args) {
   job.product = &product;
   job.input = &args.input;
   job.quotients = state->quotients;
+  job.few_bits = state->few_bits;
   if (Op::kConv) {
     portable::read_convolution_strides(&convolution);
     job.convolution = &convolution;

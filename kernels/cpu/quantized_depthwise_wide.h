@@ -109,6 +109,12 @@ BERTH_TARGET void depthwise_wide(const QuantizedFinish& f, const QuantizedWindow
   const uint8_t* const* pixel_taps = windows.taps;
   const int64_t out_row = windows.out_row;
   uint8_t* out = windows.out + first * (block.to_floats ? 4 : 1);
+  // Weights that must be widened are for all of these pixels.
+  constexpr bool kWidens = sizeof(Columns) > sizeof(Raw);
+  Columns widened[kWidens ? kMaxDepthwiseTaps : 1];
+  if constexpr (kWidens) {
+    for (int64_t k = 0; k < 4 * quads; ++k) widened[k] = load_columns(weight + k * kDepthwiseChannels);
+  }
   for (int64_t i = 0; i < pixels; ++i, pixel_taps += step, out += out_row) {
     Ints sum[4] = {block.start[0], block.start[1], block.start[2], block.start[3]};
     for (int64_t quad = 0; quad < quads; ++quad) {
@@ -117,7 +123,8 @@ BERTH_TARGET void depthwise_wide(const QuantizedFinish& f, const QuantizedWindow
       const int8_t* w = weight + quad * kQuad * kDepthwiseChannels;
 #pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
-        sum[j] = add_products(sum[j], row_of(x[j]), load_columns(w + j * kDepthwiseChannels));
+        const Columns columns = kWidens ? widened[quad * kQuad + j] : load_columns(w + j * kDepthwiseChannels);
+        sum[j] = add_products(sum[j], row_of(x[j]), columns);
       }
     }
     if (block.to_floats) {

@@ -228,10 +228,7 @@ size_t most_quantized_temp_bytes(const QuantizedLayout& layout, int64_t rows, in
 size_t quantized_temp_bytes(const QuantizedJob& job, int threads) {
   const size_t columns = QuantizedColumns::bytes(*job.layout) + portable::kTempPadding;
   if (job.layout->depthwise) return columns + depthwise_temp_bytes(job) + portable::kTempPadding;
-  size_t slot = Slot::bytes(job, rows_of(job));
-  if (quantized_functions().words != nullptr && QuantizedWinograd::fits(job)) {
-    slot = std::max(slot, QuantizedWinograd::thread_bytes(job));
-  }
+  const size_t slot = std::max(Slot::bytes(job, rows_of(job)), QuantizedWinograd::thread_bytes(job));
   return columns + most_slots(threads) * slot + portable::kTempPadding;
 }
 
@@ -239,14 +236,12 @@ namespace {
 
 // Whether it was done so; not without its memory.
 bool run_winograd(KernelContext& context, const QuantizedJob& job, const QuantizedFinish& finish) {
-  const QuantizedWords* const words = job.functions->words;
-  if (words == nullptr || words->winograd == nullptr || finish.zeros != nullptr || !QuantizedWinograd::fits(job)) {
-    return false;
-  }
+  const QuantizedWinogradWords* const matrices = finish.zeros == nullptr ? QuantizedWinograd::choose(job) : nullptr;
+  if (matrices == nullptr) return false;
   const size_t bytes = QuantizedWinograd::thread_bytes(job);
   auto* const memory = static_cast<uint8_t*>(context.allocate_temp(most_slots(context.threads()) * bytes));
   if (memory == nullptr) return false;
-  QuantizedWinograd winograd(job, finish);
+  QuantizedWinograd winograd(job, finish, *matrices);
   const double work = quantized_work(*job.layout, rows_of(job));
   const int slots = portable::slots_for(context.threads(), INT64_MAX, work, kQuantizedSerialWork);
   winograd.cut(slots);

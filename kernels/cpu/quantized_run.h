@@ -20,6 +20,7 @@ struct QuantizedJob {
   const portable::Convolution* convolution = nullptr;  // null: a product of matrices. With its strides
   const Tensor* input = nullptr;
   QuantizedQuotients quotients;
+  bool few_bits = false;  // no sum can have more than 26 bits, whatever the input is
 };
 
 /// Fewer products of bytes than this in all take some 4 microseconds: as long as handing half of them to another thread

@@ -1,57 +1,70 @@
 #include "kernels/cpu/quantized_winograd.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/math.h"
 #include "kernels/cpu/quantized_columns.h"
+#include "kernels/portable/multiversion.h"
 
 namespace berth::cpu {
 namespace {
 
 using portable::Convolution;
 
-constexpr int64_t kTile = 2;  // pixels of the result, down and across
-// Tiles that are done together: more read a turned weight for less, but what they see leaves the second-level cache.
-constexpr int64_t kBlockTiles = 36;
-static_assert(kBlockTiles % kWordHeight == 0);
-constexpr int64_t kLeastChannels = 16, kLeastTiles = 8;
+constexpr int64_t kLeastChannels = 16;
+constexpr int64_t kTaps = 9;
 // Items of work for each thread, so that one that is late does not hold up the other.
 constexpr int64_t kItemsPerThread = 3;
-// A sum of four times so many products of bytes has 32 bits.
+// With tiles of 2x2, a sum of four times so many products of bytes has 32 bits.
 constexpr int64_t kMostChannels = 1024;
-static_assert(kMostChannels * 4 * 9 * 255 * 128 < int64_t{1} << 31);
+static_assert(kMostChannels * 4 * kTaps * 255 * 128 < int64_t{1} << 31);
+// Sum of a column's weights of one sign, so that times the largest input it has 26 bits.
+constexpr int32_t kMostOfOneSign = ((1 << 25) - 1) / 255;
+static_assert(kMostChannels * kTaps * 128 <= INT32_MAX);
 
 constexpr int64_t kRowNumbers = kWordQuads * kQuad;
-constexpr int64_t kDepth = kWinogradQuads * kQuad;
-// Rows of two positions lie in one that tiles read.
-constexpr int64_t kPairs = kWinogradPositions / 2;
-static_assert(2 * kWinogradQuads == kWordQuads);
+constexpr int64_t kMostTurned = kRowNumbers;  // channels, of any matrices
 
-int64_t tiles_of(const Convolution& c) {
-  return c.batch * ceil_div(c.axis[1].out, kTile) * ceil_div(c.axis[2].out, kTile);
-}
+// How a convolution falls into tiles.
+struct Tiles {
+  int64_t down, across;   // of an image
+  int64_t all;            // of all images
+  int64_t block, blocks;  // of a block of them, and how many those are
+
+  Tiles(const Convolution& c, const QuantizedWinogradWords& matrices)
+      : down(ceil_div(c.axis[1].out, matrices.tile)),
+        across(ceil_div(c.axis[2].out, matrices.tile)),
+        all(c.batch * down * across),
+        block(align_up(ceil_div(all, ceil_div(all, matrices.block)), kWordHeight)),
+        blocks(ceil_div(all, block)) {}
+};
 
 // Numbers of what a thread has in memory, one after another.
 struct Places {
-  int64_t seen, turned_step, turned, sums, pixels;
+  int64_t seen, turned_step, turned, sums, pixels, ordered;
 
-  Places(const QuantizedLayout& layout, int64_t block_tiles) {
+  Places(const QuantizedLayout& layout, const QuantizedWinogradWords& matrices, int64_t block) {
     const int64_t columns = std::min(layout.panels(), kWordPanels) * kPanelColumns;
-    seen = kPairs * block_tiles * kRowNumbers;
-    // A line of the cache more: sixteen streams that are pages apart would share the places of eight lines.
-    turned_step = std::min(layout.channels(), kDepth) * kPanelColumns + kQuadBytes / 2;
-    turned = kWinogradPositions * turned_step;
-    sums = kWinogradPositions * block_tiles * columns;
-    pixels = kTile * kTile * block_tiles * columns;
+    seen = matrices.positions() * block * matrices.channels;
+    // A line of the cache more: streams that are pages apart would share the places of eight lines.
+    turned_step = std::min(layout.channels(), matrices.channels) * kPanelColumns + kQuadBytes / 2;
+    turned = matrices.side() * turned_step;
+    sums = matrices.positions() * block * columns;
+    pixels = matrices.tile * matrices.tile * block * columns;
+    ordered = kTaps * std::min(layout.channels(), matrices.channels) * kPanelColumns;
+  }
+  int64_t bytes() const {
+    return (seen + turned) * static_cast<int64_t>(sizeof(int16_t)) +
+           (sums + pixels) * static_cast<int64_t>(sizeof(int32_t)) + ordered + kMostTurned;
   }
 };
 
-}  // namespace
-
-bool QuantizedWinograd::fits(const QuantizedJob& job) {
+// Whether these tiles can be used, and take less time than windows, whatever the weights are.
+bool fits(const QuantizedJob& job, const QuantizedWinogradWords* matrices) {
   const QuantizedLayout& layout = *job.layout;
-  if (job.convolution == nullptr || layout.depthwise || layout.padded_rows) return false;
+  if (matrices == nullptr || job.convolution == nullptr || layout.depthwise || layout.padded_rows) return false;
   const Convolution& c = *job.convolution;
   const Convolution::Axis &depth = c.axis[0], &down = c.axis[1], &across = c.axis[2];
   if (depth.in != 1 || depth.out != 1 || depth.kernel != 1) return false;
@@ -61,30 +74,95 @@ bool QuantizedWinograd::fits(const QuantizedJob& job) {
   const int64_t channels = layout.channels();
   if (channels % kQuad != 0 || channels < kLeastChannels || channels > kMostChannels) return false;
   if (job.input->stride(1) != 1) return false;
-  // Tiles at an odd end are half empty.
-  const int64_t pixels = c.batch * down.out * across.out, tiles = tiles_of(c);
-  return tiles >= kLeastTiles && 8 * pixels >= 5 * kTile * kTile * tiles;
+  // A weight is turned for few pixels, and tiles at the ends are half empty.
+  const int64_t pixels = c.batch * down.out * across.out, tiles = Tiles(c, *matrices).all;
+  return matrices->tile * matrices->tile * tiles >= 32 && 5 * matrices->positions() * tiles <= 32 * pixels;
+}
+
+BERTH_MULTIVERSION bool panel_has_26_bits(const int8_t* packed, int64_t quads) {
+  constexpr int64_t kAtOnce = 128;  // numbers of 16 bits hold the sums of so many quads
+  static_assert(kAtOnce * 128 <= INT16_MAX);
+  int32_t sizes[kQuadBytes] = {}, totals[kQuadBytes] = {};
+  for (int64_t done = 0; done < quads; done += kAtOnce) {
+    int16_t some_sizes[kQuadBytes] = {}, some_totals[kQuadBytes] = {};
+    for (int64_t quad = std::min(kAtOnce, quads - done); quad > 0; --quad, packed += kQuadBytes) {
+      for (int64_t i = 0; i < kQuadBytes; ++i) {
+        const int16_t weight = packed[i];
+        some_totals[i] = static_cast<int16_t>(some_totals[i] + weight);
+        some_sizes[i] = static_cast<int16_t>(some_sizes[i] + (weight < 0 ? -weight : weight));
+      }
+    }
+    for (int64_t i = 0; i < kQuadBytes; ++i) {
+      sizes[i] += some_sizes[i];
+      totals[i] += some_totals[i];
+    }
+  }
+  for (int64_t i = 0; i < kQuadBytes; i += kQuad) {
+    int32_t size = 0, total = 0;
+    for (int64_t k = i; k < i + kQuad; ++k) {
+      size += sizes[k];
+      total += totals[k];
+    }
+    if (size + std::abs(total) > 2 * kMostOfOneSign) return false;
+  }
+  return true;
+}
+
+// In products of a channel: turning a weight takes as long as those of two tiles.
+int64_t cost(const Tiles& tiles, const QuantizedWinogradWords& matrices) {
+  return matrices.positions() * (tiles.all + 2 * tiles.blocks);
+}
+
+}  // namespace
+
+const QuantizedWinogradWords* QuantizedWinograd::choose(const QuantizedJob& job) {
+  if (job.functions->words == nullptr) return nullptr;
+  const QuantizedWinogradWords* best = nullptr;
+  for (const QuantizedWinogradWords* matrices : job.functions->words->winograd) {
+    if (!fits(job, matrices) || (matrices->divides_all && !job.few_bits)) continue;
+    const Convolution& c = *job.convolution;
+    if (best == nullptr || cost(Tiles(c, *matrices), *matrices) < cost(Tiles(c, *best), *best)) best = matrices;
+  }
+  return best;
 }
 
 size_t QuantizedWinograd::thread_bytes(const QuantizedJob& job) {
-  const Places places(*job.layout, std::min(kBlockTiles, align_up(tiles_of(*job.convolution), kWordHeight)));
-  return (places.seen + places.turned) * sizeof(int16_t) + (places.sums + places.pixels) * sizeof(int32_t) + kDepth;
+  int64_t bytes = 0;
+  const QuantizedWords* const words = quantized_functions().words;
+  if (words == nullptr) return 0;
+  for (const QuantizedWinogradWords* matrices : words->winograd) {
+    if (!fits(job, matrices)) continue;
+    const int64_t most = std::min(matrices->block, align_up(Tiles(*job.convolution, *matrices).all, kWordHeight));
+    bytes = std::max(bytes, Places(*job.layout, *matrices, most).bytes());
+  }
+  return static_cast<size_t>(bytes);
 }
 
-QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish)
+bool sums_have_26_bits(const QuantizedLayout& layout, const uint8_t* packed) {
+  if (layout.depthwise || layout.channels() > kMostChannels || layout.taps != kTaps) return false;
+  const int64_t panels = layout.groups * layout.panels();
+  for (int64_t panel = 0; panel < panels; ++panel, packed += layout.panel_bytes()) {
+    if (!panel_has_26_bits(reinterpret_cast<const int8_t*>(packed), layout.quads())) return false;
+  }
+  return true;
+}
+
+QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish,
+                                     const QuantizedWinogradWords& matrices)
     : job_(job),
       layout_(*job.layout),
       convolution_(*job.convolution),
       words_(*job.functions->words),
-      turns_(*words_.winograd),
+      matrices_(matrices),
       finish_(finish),
       places_(job),
-      down_(ceil_div(convolution_.axis[1].out, kTile)),
-      across_(ceil_div(convolution_.axis[2].out, kTile)),
-      tiles_(tiles_of(convolution_)),
       panels_(layout_.panels()) {
-  block_tiles_ = align_up(ceil_div(tiles_, ceil_div(tiles_, kBlockTiles)), kWordHeight);
-  blocks_ = ceil_div(tiles_, block_tiles_);
+  const Tiles tiles(convolution_, matrices);
+  down_ = tiles.down;
+  across_ = tiles.across;
+  tiles_ = tiles.all;
+  block_tiles_ = tiles.block;
+  blocks_ = tiles.blocks;
   cut(1);
 }
 
@@ -96,13 +174,14 @@ void QuantizedWinograd::cut(int slots) {
 }
 
 void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
-  const Places numbers(layout_, block_tiles_);
+  const Places numbers(layout_, matrices_, block_tiles_);
   auto* const seen = reinterpret_cast<int16_t*>(memory);
   int16_t* const turned = seen + numbers.seen;
   auto* const sums = reinterpret_cast<int32_t*>(turned + numbers.turned);
   int32_t* const pixels = sums + numbers.sums;
-  auto* const zeros = reinterpret_cast<uint8_t*>(pixels + numbers.pixels);
-  std::memset(zeros, job_.product->input_zero[0], kDepth);
+  auto* const ordered = reinterpret_cast<int8_t*>(pixels + numbers.pixels);
+  auto* const zeros = reinterpret_cast<uint8_t*>(ordered + numbers.ordered);
+  std::memset(zeros, job_.product->input_zero[0], kMostTurned);
 
   const int64_t panel = item % panel_blocks_ * block_panels_;
   const int64_t panels = std::min(block_panels_, panels_ - panel);
@@ -113,19 +192,25 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
   const int64_t tap_bytes = channels / kQuad * kQuadBytes;
   const auto* const packed =
       reinterpret_cast<const int8_t*>(job_.packed) + (group * panels_ + panel) * layout_.panel_bytes();
-  for (int64_t channel = 0; channel < channels; channel += kDepth) {
-    const int64_t some = std::min(kDepth, channels - channel), quads = some / kQuad;
+  const int64_t most = matrices_.channels, per_row = kRowNumbers / most;
+  for (int64_t channel = 0; channel < channels; channel += most) {
+    const int64_t some = std::min(most, channels - channel), quads = some / kQuad;
     see_tiles(first, count, group * channels + channel, some, zeros, seen);
     for (int64_t i = 0; i < panels; ++i) {
-      turns_.turn_weight(packed + i * layout_.panel_bytes() + channel / kQuad * kQuadBytes, tap_bytes, quads,
-                         numbers.turned_step, turned);
-      for (int64_t position = 0; position < kWinogradPositions; ++position) {
-        const int16_t* const rows = seen + position / 2 * (block_tiles_ * kRowNumbers) + position % 2 * kDepth;
-        const int16_t* const weight = turned + position * numbers.turned_step;
-        int32_t* const to = sums + position * (block_tiles_ * sums_row) + i * kPanelColumns;
-        for (int64_t row = 0; row < count; row += kWordHeight) {
-          words_.tile[std::min(kWordHeight, count - row)](rows + row * kRowNumbers, weight, quads, channel == 0,
-                                                          to + row * sums_row, sums_row);
+      matrices_.order_weight(packed + i * layout_.panel_bytes() + channel / kQuad * kQuadBytes, tap_bytes, quads,
+                             ordered);
+      for (int64_t position = 0; position < matrices_.positions(); ++position) {
+        const int64_t column = position % matrices_.side();
+        if (column == 0) {
+          matrices_.turn_weight[position / matrices_.side()](ordered, quads, numbers.turned_step, turned);
+        }
+        const int16_t* rows = seen + position / per_row * (block_tiles_ * kRowNumbers) + position % per_row * most;
+        int32_t* to = sums + position * (block_tiles_ * sums_row) + i * kPanelColumns;
+        for (int64_t left = count; left > 0; left -= kWordHeight) {
+          words_.tile[std::min(kWordHeight, left)](rows, turned + column * numbers.turned_step, quads, channel == 0, to,
+                                                   sums_row);
+          rows += kWordHeight * kRowNumbers;
+          to += kWordHeight * sums_row;
         }
       }
     }
@@ -133,42 +218,44 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
   finish_tiles(first, count, group, panel, panels, sums, pixels);
 }
 
-// What tiles see of some channels: [position / 2][tile][position % 2][channel].
+// What tiles see of some channels, as the matrices leave it.
 void QuantizedWinograd::see_tiles(int64_t first, int64_t count, int64_t channel, int64_t channels, const uint8_t* zeros,
                                   int16_t* to) const {
   const Convolution::Axis &down = convolution_.axis[1], &across = convolution_.axis[2];
   const uint8_t* const input = convolution_.input->data<uint8_t>() + channel;
+  const int64_t side = matrices_.side();
   for (int64_t tile = first; tile < first + count; ++tile, to += kRowNumbers) {
     const int64_t image = tile / (down_ * across_), place = tile % (down_ * across_);
-    const int64_t y0 = place / across_ * kTile - down.padding, x0 = place % across_ * kTile - across.padding;
-    const uint8_t* pixels[kWinogradPositions];
-    for (int64_t i = 0; i < 4; ++i) {
+    const int64_t y0 = place / across_ * matrices_.tile - down.padding;
+    const int64_t x0 = place % across_ * matrices_.tile - across.padding;
+    const uint8_t* pixels[kMostWinogradSide * kMostWinogradSide];
+    for (int64_t i = 0; i < side; ++i) {
       const int64_t y = y0 + i;
       const bool is_row = y >= 0 && y < down.in;
       const uint8_t* const row = input + image * convolution_.input->stride(0) + y * down.in_stride;
-      for (int64_t j = 0; j < 4; ++j) {
+      for (int64_t j = 0; j < side; ++j) {
         const int64_t x = x0 + j;
-        pixels[4 * i + j] = is_row && x >= 0 && x < across.in ? row + x * across.in_stride : zeros;
+        pixels[side * i + j] = is_row && x >= 0 && x < across.in ? row + x * across.in_stride : zeros;
       }
     }
-    turns_.see_tile(pixels, channels, flip_of(*job_.product), block_tiles_ * kRowNumbers, to);
+    matrices_.see_tile(pixels, channels, flip_of(*job_.product), block_tiles_ * kRowNumbers, to);
   }
 }
 
-// Tiles side by side are two lines of pixels.
+// Tiles side by side are some lines of pixels.
 void QuantizedWinograd::finish_tiles(int64_t first, int64_t count, int64_t group, int64_t panel, int64_t panels,
                                      const int32_t* sums, int32_t* pixels) const {
   const Convolution::Axis &down = convolution_.axis[1], &across = convolution_.axis[2];
-  const int64_t sums_row = panels * kPanelColumns, line = kTile * block_tiles_ * sums_row;
+  const int64_t side = matrices_.tile, sums_row = panels * kPanelColumns, line = side * block_tiles_ * sums_row;
   for (int64_t tile = first, some = 0; tile < first + count; tile += some, sums += some * sums_row) {
     const int64_t column = tile % across_;
     some = std::min(across_ - column, first + count - tile);
     for (int64_t i = 0; i < some; ++i) {
-      turns_.end_tile(sums + i * sums_row, block_tiles_ * sums_row, sums_row, pixels + i * kTile * sums_row, line);
+      matrices_.end_tile(sums + i * sums_row, block_tiles_ * sums_row, sums_row, pixels + i * side * sums_row, line);
     }
-    const int64_t image = tile / across_ / down_, y = tile / across_ % down_ * kTile, x = column * kTile;
-    for (int64_t i = 0; i < std::min(kTile, down.out - y); ++i) {
-      finish_line((image * down.out + y + i) * across.out + x, std::min(kTile * some, across.out - x), group, panel,
+    const int64_t image = tile / across_ / down_, y = tile / across_ % down_ * side, x = column * side;
+    for (int64_t i = 0; i < std::min(side, down.out - y); ++i) {
+      finish_line((image * down.out + y + i) * across.out + x, std::min(side * some, across.out - x), group, panel,
                   panels, pixels + i * line);
     }
   }

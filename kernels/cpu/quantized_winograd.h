@@ -1,9 +1,12 @@
-// Quantised convolutions with windows of 3x3 by Winograd's F(2x2, 3x3) in whole numbers, where numbers of 16 bits are
-// multiplied (quantized_words.h): 16 products for four pixels instead of 36, and the same sums to the bit.
+// Quantised convolutions with windows of 3x3 by Winograd's F(4x4, 3x3) or F(2x2, 3x3) in whole numbers, where numbers
+// of 16 bits are multiplied (quantized_words.h): 2.25 or 4 products for a pixel instead of 9, and the same sums to the
+// bit.
 //
-// A tile is 2x2 pixels of the result, which see 4x4 of the input. Lavin and Gray, "Fast Algorithms for Convolutional
-// Neural Networks", 2015, section 4.1, has the matrices. Those of weights have halves: here they are twice as large, so
-// that a weight is four times itself and so is a sum, which is divided at the end without a rest.
+// A tile is 4x4 or 2x2 pixels of the result, which see 6x6 or 4x4 of the input. Lavin and Gray, "Fast Algorithms for
+// Convolutional Neural Networks", 2015, section 4, has the matrices. Those of weights are fractions: here each of their
+// rows is multiplied by what makes it whole, the sums are weighed so that a pixel is a known multiple of itself, and
+// they are divided at the end without a rest. All of it is done modulo 2^32, so that only the result needs room: with
+// tiles of 4x4 it is multiplied by 9 * 64, of which the 64 costs six bits.
 #pragma once
 
 #include "kernels/cpu/quantized_columns.h"
@@ -14,14 +17,16 @@ namespace berth::cpu {
 
 class QuantizedWinograd {
  public:
-  /// Whether it can compute this convolution, and in less time than windows take. Looks at sizes and strides alone.
-  static bool fits(const QuantizedJob& job);
+  /// Tiles of the size that takes least time, for all of which there are matrices, or null where windows take less, or
+  /// it cannot be computed so.
+  static const QuantizedWinogradWords* choose(const QuantizedJob& job);
 
-  /// What a thread needs, at a multiple of 64. For larger images it is no less.
+  /// What a thread needs, at a multiple of 64, whichever tiles are chosen: 0 if none are, whatever the weights are.
+  /// Looks at sizes and strides alone; for larger images it is no less.
   static size_t thread_bytes(const QuantizedJob& job);
 
-  /// REQUIRES: fits(job), job.functions->words with its `winograd`, and finish.zeros == nullptr. Both must stay.
-  QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish);
+  /// REQUIRES: `matrices` are chosen for the job, and finish.zeros == nullptr. All must stay.
+  QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish, const QuantizedWinogradWords& matrices);
 
   /// For so many threads; without, for one.
   void cut(int slots);
@@ -40,12 +45,15 @@ class QuantizedWinograd {
   const QuantizedLayout& layout_;
   const portable::Convolution& convolution_;
   const QuantizedWords& words_;
-  const QuantizedWinogradWords& turns_;
+  const QuantizedWinogradWords& matrices_;
   const QuantizedFinish& finish_;
   QuantizedPlaces places_;
   int64_t down_, across_;                         // tiles of an image
   int64_t tiles_, block_tiles_, blocks_;          // of all images, of a block of them, and how many those are
   int64_t panels_, block_panels_, panel_blocks_;  // of a group
 };
+
+/// Whether no sum of a column of a convolution's packed weight has more than 26 bits, for any input (QuantizedJob).
+bool sums_have_26_bits(const QuantizedLayout& layout, const uint8_t* packed);
 
 }  // namespace berth::cpu

@@ -21,19 +21,29 @@ struct QuantizedPart {
   uint32_t flip = 0;                  // bytes are xor its lowest byte
 };
 
-constexpr int kWinogradPositions = 16;
-constexpr int64_t kWinogradQuads = kWordQuads / 2;  // of channels that are turned at a time, at most
+constexpr int kMostWinogradSide = 6;
 
-/// Winograd's matrices (quantized_winograd.h).
+/// Winograd's matrices for tiles of one size (quantized_winograd.h).
 struct QuantizedWinogradWords {
-  /// Turns what a tile sees of 4x4 `pixels`, which begin at the first channel. Two positions have a row of tiles:
-  /// position p lies at to + p / 2 * pair_step + p % 2 * kWinogradQuads * 4. REQUIRES: channels are whole quads.
-  void (*see_tile)(const uint8_t* const (&pixels)[kWinogradPositions], int64_t channels, uint32_t flip,
-                   int64_t pair_step, int16_t* to) = nullptr;
-  /// Turns some quads of a panel, whose taps are tap_bytes apart, [quad][half][column][2] numbers of each
-  /// position, `step` apart.
-  void (*turn_weight)(const int8_t* from, int64_t tap_bytes, int64_t quads, int64_t step, int16_t* to) = nullptr;
-  /// From sums of each position, `step` apart, to those of 2x2 pixels: `columns` apart, and `line`.
+  int64_t tile = 0;          // pixels of the result, down and across
+  int64_t channels = 0;      // that are turned at a time, at most
+  int64_t block = 0;         // tiles that are done together, at most
+  bool divides_all = false;  // sums must have 26 bits, for sums of all channels are divided by 9 * 64
+
+  int64_t side() const { return tile + 2; }
+  int64_t positions() const { return side() * side(); }
+
+  /// Turns what a tile sees of `pixels`, one for each position, which begin at the first channel. As many positions as
+  /// fit have a row of tiles: [position / those][position % those][channel], and rows are row_step apart.
+  /// REQUIRES: channels are whole quads.
+  void (*see_tile)(const uint8_t* const* pixels, int64_t channels, uint32_t flip, int64_t row_step,
+                   int16_t* to) = nullptr;
+  /// Brings some quads of a panel, whose taps are tap_bytes apart, to [tap][quad][half][column][2] bytes.
+  void (*order_weight)(const int8_t* from, int64_t tap_bytes, int64_t quads, int8_t* to) = nullptr;
+  /// Turns those to [quad][half][column][2] numbers of each position of a row of them, `step` apart. There is a
+  /// function for each row.
+  void (*turn_weight[kMostWinogradSide])(const int8_t* from, int64_t quads, int64_t step, int16_t* to) = {};
+  /// From sums of each position, `step` apart, to those of a tile's pixels: `columns` apart, and `line`.
   void (*end_tile)(const int32_t* sums, int64_t step, int64_t columns, int32_t* to, int64_t line) = nullptr;
 };
 
@@ -48,12 +58,12 @@ struct QuantizedWords {
   using Tile = void (*)(const int16_t* rows, const int16_t* panel, int64_t quads, bool first, int32_t* sums,
                         int64_t sums_row);
   Tile tile[kWordHeight + 1] = {};
-  const QuantizedWinogradWords* winograd = nullptr;
+  const QuantizedWinogradWords* winograd[2] = {};  // tiles of 2x2 and of 4x4; may be null, both
 };
 
 #if defined(__x86_64__)
 extern const QuantizedWords kWordsAvx2;
-extern const QuantizedWinogradWords kWinogradAvx2;
+extern const QuantizedWinogradWords kWinograd2Avx2, kWinograd4Avx2;
 #endif
 
 }  // namespace berth::cpu
