@@ -23,6 +23,7 @@
 #include "compiler/fuse/fuse_rotations.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
+#include "compiler/fuse/lift_last_views.h"
 #include "compiler/fuse/mean_of_bytes.h"
 #include "compiler/fuse/move_quantization.h"
 #include "compiler/fuse/narrow_results.h"
@@ -132,6 +133,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("cut_rows", cut_rows),
       // Before weights are packed, whose windows tell what rows see; a packed weight is one of all strips.
       pass("cut_images", cut_images),
+      {"dce", passes::dce},
+      // Behind all that makes results of other sizes and layouts.
+      pass("lift_last_views", lift_last_views),
       {"dce", passes::dce},
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,

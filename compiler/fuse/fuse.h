@@ -27,6 +27,7 @@
 //     take_rows               rows that nothing reads are not computed
 //     cut_rows                products that widen many rows, some rows at a time
 //     cut_images              convolutions of bytes that widen an image, some rows at a time
+//     lift_last_views         views of what a device gives, on the host
 //     precision               weights in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
 //     share_tables            tables of embeddings that are packed weights as well
