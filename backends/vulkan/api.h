@@ -25,7 +25,7 @@ namespace berth::vulkan {
   F(vkDestroyDescriptorSetLayout) F(vkCreateDescriptorPool) F(vkDestroyDescriptorPool) \
   F(vkAllocateDescriptorSets) F(vkUpdateDescriptorSets) F(vkCreateCommandPool) F(vkDestroyCommandPool) \
   F(vkAllocateCommandBuffers) F(vkBeginCommandBuffer) F(vkEndCommandBuffer) F(vkCmdBindPipeline) \
-  F(vkCmdBindDescriptorSets) F(vkCmdDispatch) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCreateSemaphore) \
+  F(vkCmdBindDescriptorSets) F(vkCmdDispatch) F(vkCmdPushConstants) F(vkCmdPipelineBarrier) F(vkCmdCopyBuffer) F(vkCreateSemaphore) \
   F(vkDestroySemaphore) F(vkWaitSemaphores) F(vkQueueSubmit) F(vkCreatePipelineCache) F(vkDestroyPipelineCache) \
   F(vkGetPipelineCacheData)
 // clang-format on

@@ -78,6 +78,7 @@ Error FirstRuns::Run::submit(const Pipeline& pipeline) {
   BERTH_RETURN_IF_ERROR(check(api.vkBeginCommandBuffer(commands.buffer, &begin), kWhat));
   api.vkCmdBindPipeline(commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
   api.vkCmdBindDescriptorSets(commands.buffer, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &set, 0, nullptr);
+  gpu->push_origin(commands.buffer, pipeline);
   api.vkCmdDispatch(commands.buffer, 1, 1, 1);
   BERTH_RETURN_IF_ERROR(check(api.vkEndCommandBuffer(commands.buffer), kWhat));
   VkSubmitInfo info = {};

@@ -100,6 +100,9 @@ class Gpu {
   Result<Pipeline> pipeline(ShaderId shader, Span<const uint32_t> constants, Span<const uint32_t> types,
                             FirstRuns* runs);
 
+  /// What kernels add to the places of their numbers, `origin` in shaders/common.glsl: once for all of `commands`.
+  void push_origin(VkCommandBuffer commands, const Pipeline& pipeline) const;
+
   /// A kernel has no more numbers (shaders/common.glsl), of 32 bits each, and sees as many.
   static constexpr uint64_t kMostNumbers = 256;
   static constexpr uint64_t kNumberBytes = 4 * kMostNumbers;

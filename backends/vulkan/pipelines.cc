@@ -9,6 +9,7 @@ namespace berth::vulkan {
 namespace {
 
 constexpr const char* kWhat = "making a kernel";
+constexpr VkPushConstantRange kOrigin = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(int32_t)};
 
 VkDescriptorType type_of(char kind) {
   switch (kind) {
@@ -57,6 +58,8 @@ Error Gpu::layout(const char* kinds, Layout* layout) {
   pipeline.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   pipeline.setLayoutCount = 1;
   pipeline.pSetLayouts = &made.set;
+  pipeline.pushConstantRangeCount = 1;
+  pipeline.pPushConstantRanges = &kOrigin;
   const VkResult result = api.vkCreatePipelineLayout(device_, &pipeline, nullptr, &made.pipeline);
   if (result != VK_SUCCESS) {
     api.vkDestroyDescriptorSetLayout(device_, made.set, nullptr);
@@ -129,6 +132,11 @@ Result<Pipeline> Gpu::pipeline(ShaderId id, Span<const uint32_t> constants, Span
   ++counts_.pipelines;
   pipelines_.emplace(std::move(key), made);
   return made;
+}
+
+void Gpu::push_origin(VkCommandBuffer commands, const Pipeline& pipeline) const {
+  const int32_t origin = 0;
+  api.vkCmdPushConstants(commands, pipeline.layout, kOrigin.stageFlags, kOrigin.offset, kOrigin.size, &origin);
 }
 
 Error Gpu::make_view(char kind, uint64_t element_bytes, const VkDescriptorBufferInfo& part, VkBufferView* view) {

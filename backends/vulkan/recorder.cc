@@ -147,6 +147,7 @@ Error Recording::write_commands(const std::vector<Step>& steps, const Schedule& 
     api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
     api.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout, 0, 1, &sets_[number], 0,
                                 nullptr);
+    if (i == 0) gpu_->push_origin(commands, pipeline);
     api.vkCmdDispatch(commands, wide, (groups + wide - 1) / wide, 1);
     ++dispatches_;
   }

@@ -95,7 +95,6 @@ Expected<passes::Changed> lift_last_views(ir::Module& module, const Targets& tar
       BERTH_ASSIGN_OR_RETURN(const ValueId copied, build.one(OpId::d2h_copy_out, node.args, source));
       method.value(copied).tensor()->device = device;
       BERTH_ASSIGN_OR_RETURN(const ValueId view, build.one(OpId::view_copy_out, {copied, shape}, source));
-      method.value(view).tensor()->device = device;
       return passes::Action::replace(view);
     };
   });

@@ -168,7 +168,7 @@ Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& 
   const int rank = box.places.is_flat(2) ? 0 : box.places.rank;
   if (all_floats(both)) {
     // A chain of no steps.
-    Launch ask(context, ShaderId::elementwise_4, ShaderId::elementwise_4_texels);
+    Launch ask(context, ShaderId::elementwise_simple, ShaderId::elementwise_simple_texels);
     ask.constant(1).constant(0).constant(0).constant(rank);
     ask.writes(to, box.written).reads(from, box.read);
     for (size_t k = 1; k < elementwise::kMaxInputs; ++k) ask.none();

@@ -22,8 +22,10 @@ layout(local_size_x = GROUP) in;
 layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 
 // Not at a place that the compiler knows: lavapipe would make a kernel anew, in each run, for the values of uniforms
-// that its branches and loops go by. Dispatches have one layer of groups, so it is number i.
-#define NUMBER_AT(i) numbers[((i) >> 2) + int(gl_WorkGroupID.z)][(i) & 3]
+// that its branches and loops go by. The place is the same for all lanes, which it sees of a push constant, so that a
+// number is read once. `origin` is 0.
+layout(push_constant) uniform Origin { int origin; };
+#define NUMBER_AT(i) numbers[((i) >> 2) + origin][(i) & 3]
 #define ITEMS NUMBER_AT(0)
 #define BEGIN(k) NUMBER_AT(1 + (k))
 #define NUMBER(i) NUMBER_AT(1 + BUFFERS + (i))
@@ -31,6 +33,17 @@ layout(set = 0, binding = 0, std140) uniform Numbers { ivec4 numbers[64]; };
 
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
 int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
+
+// a / b, for a >= 0 and b > 0. Processors divide the whole numbers of a vector one after the other, which is much to
+// compile, too. The first quotient is off by 2^-21 of itself at most, so that the second, of what is left, is off by
+// one.
+int quotient(int a, int b) {
+  const float inverse = 1.0 / float(b);
+  int q = int(float(a) * inverse);
+  q += int(float(a - q * b) * inverse);
+  const int rest = a - q * b;
+  return rest < 0 ? q - 1 : rest >= b ? q + 1 : q;
+}
 
 // A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it
 // is, one of another tensor.

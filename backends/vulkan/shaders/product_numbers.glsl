@@ -27,8 +27,8 @@
 
 // Columns as positions of a grid of three axes, and the sum of a stride along each.
 ivec3 position_of(int column, ivec3 counts) {
-  const int line = column / counts.z;
-  const int plane = line / counts.y;
+  const int line = quotient(column, counts.z);
+  const int plane = quotient(line, counts.y);
   return ivec3(plane, line - plane * counts.y, column - line * counts.z);
 }
 int along(ivec3 position, ivec3 strides) {
