@@ -224,7 +224,7 @@ void run_row(const FirstConvJob& job, const Tile& tile, int64_t index) {
       tile.run(job, seen, weight, columns, out + x * job.columns + column);
     }
   }
-  if (activates_later(job.activation.kind)) portable::activate(job.activation, out, width * job.columns);
+  if (activates_later(job.activation.kind)) activate_stored(job.activation, out, width * job.columns);
 }
 
 void run(const FirstConvJob& job, int64_t begin, int64_t end) {

@@ -272,11 +272,11 @@ void run(const GroupedJob& job, int64_t begin, int64_t end, int64_t first, int64
     const Strip strip = strip_of(job, index);
     const int64_t pixels = strip.rows * job.out[1];
     if (count == job.channels()) {
-      portable::activate(job.activation, strip.out, pixels * count);
+      activate_stored(job.activation, strip.out, pixels * count);
       continue;
     }
     for (int64_t i = 0; i < pixels; ++i) {
-      portable::activate(job.activation, strip.out + i * job.channels() + first, count);
+      activate_stored(job.activation, strip.out + i * job.channels() + first, count);
     }
   }
 }

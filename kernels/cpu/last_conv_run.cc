@@ -193,13 +193,13 @@ void gather_pixels(const LastConvJob& job, const float* sums, int64_t count, flo
 void store_pixels(const LastConvJob& job, float* sums, int64_t count, float* out) {
   if (!job.residual) {
     gather_pixels(job, sums, count, out);
-    if (activates_later(job.activation.kind)) portable::activate(job.activation, out, count * job.columns);
+    if (activates_later(job.activation.kind)) activate_stored(job.activation, out, count * job.columns);
     return;
   }
   float* pixels = sums + job.columns * job.width;
   gather_pixels(job, sums, count, pixels);
   for (int64_t i = 0; i < count * job.columns; ++i) out[i] += pixels[i];
-  portable::activate(job.activation, out, count * job.columns);
+  activate_stored(job.activation, out, count * job.columns);
 }
 
 void run(const LastConvJob& job, const LastConvBand& band, float* scratch) {
