@@ -22,7 +22,7 @@ class QuantizedWinograd {
   static const QuantizedWinogradWords* choose(const QuantizedJob& job);
 
   /// What a thread needs, at a multiple of 64, whichever tiles are chosen: 0 if none are, whatever the weights are.
-  /// Looks at sizes and strides alone; for larger images it is no less.
+  /// Looks at sizes and strides alone. A few small images need more than larger ones, for which tiles are not worth it.
   static size_t thread_bytes(const QuantizedJob& job);
 
   /// REQUIRES: `matrices` are chosen for the job, and finish.zeros == nullptr. All must stay.
