@@ -130,13 +130,14 @@ class Run {
  private:
   int64_t most_block_rows() const {
     const int64_t most = most_rows(layout_);
-    if (job_.matrix == nullptr) return most;
+    const bool has_memory = direct_ && finish_.zeros == nullptr;  // needs none
+    // As many as share a widened weight, and only those.
+    if (job_.matrix == nullptr) return has_memory && job_.functions->words != nullptr ? kWordRows : most;
     const int64_t two = 2 * kMatrixRows, row = layout_.quads() * kQuad;
     int64_t wanted = rows_;
     if (rows_ > kMatrixTiles * kMatrixRows) {
       wanted = std::clamp<int64_t>(kMatrixBytes / row / two * two, two, kMostMatrixRows);
     }
-    const bool has_memory = direct_ && finish_.zeros == nullptr;  // needs none
     return has_memory ? wanted : std::min(wanted, most);
   }
 

@@ -7,7 +7,7 @@
 
 namespace berth::cpu {
 
-constexpr int64_t kWordRows = 48;   // that share widened weights, at most
+constexpr int64_t kWordRows = 96;   // that share widened weights, at most
 constexpr int64_t kWordQuads = 64;  // of the depth that are widened at a time: a first-level cache holds both
 constexpr int64_t kWordPanels = 4;  // that share widened rows, at most
 constexpr int64_t kWordHeight = 6;  // rows of a tile, at most
