@@ -221,6 +221,7 @@ class RegionLayout {
   Expected<bool> views(NodeId id) {
     const Node& node = method_.node(id);
     if (is_permutation(node, {0, 2, 1})) return token_image(id);
+    if (node.is(OpId::constant_pad_nd_out)) return padding(id);
     if (!node.is(OpId::view_copy_out)) return false;
     const ValueId image = std::get<ValueId>(node.args[arg::view_copy_out::self]);
     if (!has_last(image)) return false;
@@ -250,6 +251,26 @@ class RegionLayout {
     const DimList shape = method_.tensor(result).shape;
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::view_copy_out, {rows, shape}, source));
     return finish({first, second}, result, made);
+  }
+
+  // An image is padded as rows of channels. Pairs begin with the last dimension's.
+  Expected<bool> padding(NodeId id) {
+    const Node& node = method_.node(id);
+    const ValueId image = std::get<ValueId>(node.args[arg::constant_pad_nd_out::self]);
+    const auto* given = std::get_if<DimList>(&node.args[arg::constant_pad_nd_out::pad]);
+    if (!has_last(image) || given == nullptr) return false;
+    DimList pad = *given;
+    pad.resize(8, Dim(0));
+    const Argument value = node.args[arg::constant_pad_nd_out::value];
+    const ValueId result = node.results[0];
+    const std::string source = node.source;
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
+    const DimList of_rows = {pad[4], pad[5], pad[0], pad[1], pad[2], pad[3], pad[6], pad[7]};
+    BERTH_ASSIGN_OR_RETURN(const ValueId padded, build_.one(OpId::constant_pad_nd_out, {rows, of_rows, value}, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made,
+                           build_.one(OpId::permute_copy_out, {padded, ir::dims({0, 3, 1, 2})}, source));
+    method_.value(made).tensor()->dim_order = kLast;
+    return finish({id}, result, made);
   }
 
   // Rows of channels as an image's bytes. Not where what reads the image wants it row-major.

@@ -11,13 +11,13 @@ namespace {
 TEST(ChannelsLast, PermutationsBetweenPixelsAndPlanesAreViewsWhenChannelsLast) {
   const Fused one = fused(with_constants(kConvWeights, "%x: f32[1,3,6,6]", kConv + R"(
     %p: f32[1,6,6,4] = aten::permute_copy(%c, [0, 2, 3, 1])
-    %t: f32[1,6,6,4] = aten::tanh(%p)
+    %t: f32[1,6,6,4] = aten::_softmax(%p, 3, false)
     %q: f32[1,4,6,6] = aten::permute_copy(%t, [0, 3, 1, 2])
     %s: f32[1,4,6,6] = aten::mul.Tensor(%q, %c)
     return %s
   )"));
   EXPECT_EQ(one.operators(),
-            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::tanh aten::permute_copy "
+            "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::_softmax aten::permute_copy "
             "aten::mul.Tensor dim_order_ops::_clone_dim_order")
       << one.text;
 }
@@ -42,6 +42,26 @@ TEST(ChannelsLast, ImagesStayChannelsLastThroughLayoutAgnosticOperators) {
             "berth::shuffle berth::conv "
             "dim_order_ops::_clone_dim_order")
       << one.text;
+}
+
+// Each dimension by other numbers, so that one that is taken for another is seen.
+TEST(ChannelsLast, PaddingIsThatOfRowsOfChannels) {
+  const std::pair<std::string, std::string> cases[] = {{"[1, 2]", "f32[2,4,6,9]"},
+                                                       {"[1, 2, 3, 0]", "f32[2,4,9,9]"},
+                                                       {"[0, 1, 2, 0, 1, 3]", "f32[2,8,8,7]"},
+                                                       {"[1, 0, 0, 2, 0, 1, 2, 1]", "f32[5,5,8,7]"},
+                                                       {"[-1, 2]", "f32[2,4,6,7]"}};
+  for (const auto& [pad, type] : cases) {
+    const Fused one = fused(with_constants(kConvWeights, "%x: f32[2,3,6,6]",
+                                           R"(
+    %c: f32[2,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+    %p: )" + type + " = aten::constant_pad_nd(%c, " +
+                                               pad + ", 0.5)\n%s: " + type + R"( = aten::mul.Tensor(%p, %p)
+    return %s
+  )"));
+    EXPECT_EQ(one.count("dim_order_ops::_clone_dim_order"), 2u) << one.text;
+    EXPECT_EQ(one.count("aten::permute_copy"), 2u) << one.text;
+  }
 }
 
 TEST(ChannelsLast, AShuffleOfOneImageIsAPermutationOfTheInnermost) {

@@ -25,6 +25,7 @@
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/lift_last_views.h"
 #include "compiler/fuse/mean_of_bytes.h"
+#include "compiler/fuse/move_permutes.h"
 #include "compiler/fuse/move_quantization.h"
 #include "compiler/fuse/narrow_results.h"
 #include "compiler/fuse/narrow_weights.h"
@@ -101,6 +102,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_gru", fuse_gru),
       // Products that these steps were made of are not to become operators.
       {"dce", passes::dce},
+      // Behind all that look for permutations of heads.
+      pass("move_permutes", move_permutes),
       pass("fuse_products", fuse_products),
       // What was fused must not count as a reader.
       {"dce", passes::dce},

@@ -13,6 +13,7 @@
 //     fuse_lstm               a step of an LSTM
 //     join_lstm_steps         all steps of an LSTM
 //     fuse_gru                steps of a GRU
+//     move_permutes           element-wise operators before the permutations of convolutions
 //     fuse_products           convolution or matrix product + bias + residual + activation
 //     split_concatenations    convolutions over joined channels, as sums over the parts
 //     fuse_shuffles           concatenation, channel shuffle, split
