@@ -5,6 +5,7 @@
 
 #include "compiler/ir/arguments.h"
 #include "compiler/passes/dce.h"
+#include "compiler/passes/simplify.h"
 
 namespace berth::fuse {
 namespace {
@@ -55,12 +56,6 @@ int64_t leading_ones(const Context& context, const Moved& view, ValueId result) 
   return std::all_of(to.begin(), to.begin() + more, is_single) ? more : -1;
 }
 
-DimList dims_of(const DimOrder& order) {
-  DimList dims;
-  for (int64_t d : order) dims.push_back(Dim(d));
-  return dims;
-}
-
 // Whether `value` came out of a convolution: as it is, changed element by element, padded, cut or viewed.
 bool is_convolved(const Context& context, ValueId value) {
   constexpr int kMostSteps = 64;  // so that long chains of nothing but these take no longer
@@ -109,7 +104,7 @@ Moved move_of_operands(const Context& context, const Node& node) {
 }
 
 Expected<ValueId> permute(ir::Builder& build, ValueId value, const DimOrder& order, const std::string& source) {
-  return build.one(OpId::permute_copy_out, {value, dims_of(order)}, source);
+  return build.one(OpId::permute_copy_out, {value, ir::dims(order)}, source);
 }
 
 Expected<passes::Action> move_element_wise(Context& context, ir::Builder& build, NodeId id) {
@@ -119,9 +114,8 @@ Expected<passes::Action> move_element_wise(Context& context, ir::Builder& build,
   std::vector<Argument> args = node.args;
   for (Argument& argument : args) {
     ValueId* const value = std::get_if<ValueId>(&argument);
-    const Node* const maker = value == nullptr ? nullptr : context.maker(*value);
     const bool moves = value != nullptr && !is_one(context.type(*value));
-    const Moved one = moves ? moved(context, maker) : Moved{};
+    const Moved one = moves ? moved(context, context.maker(*value)) : Moved{};
     if (one.valid()) *value = one.base;
   }
   const std::string source = node.source;
@@ -189,40 +183,16 @@ Expected<passes::Action> move_padding(Context& context, ir::Builder& build, Node
   if (!only_permuted) return passes::Action::keep();
   // Pairs begin with the last dimension's.
   const auto rank = static_cast<int64_t>(one.order.size());
-  DimList moved(2 * rank, Dim(0));
+  DimList pairs(2 * rank, Dim(0));
   for (int64_t k = 0; 2 * k + 1 < static_cast<int64_t>(pad->size()); ++k) {
     const int64_t dim = rank - 1 - one.order[rank - 1 - k];
-    moved[2 * dim] = (*pad)[2 * k];
-    moved[2 * dim + 1] = (*pad)[2 * k + 1];
+    pairs[2 * dim] = (*pad)[2 * k];
+    pairs[2 * dim + 1] = (*pad)[2 * k + 1];
   }
   const std::string source = node.source;
   const Argument value = node.args[arg::constant_pad_nd_out::value];
-  BERTH_ASSIGN_OR_RETURN(const ValueId whole, build.one(OpId::constant_pad_nd_out, {one.base, moved, value}, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId whole, build.one(OpId::constant_pad_nd_out, {one.base, pairs, value}, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId result, permute(build, whole, one.order, source));
-  return context.replace(id, result);
-}
-
-Expected<passes::Action> join_permutations(Context& context, ir::Builder& build, NodeId id) {
-  const Moved outer = permuted(context, &context.node(id));
-  const Moved inner = outer.valid() ? permuted(context, context.maker(outer.base)) : Moved{};
-  if (!inner.valid() || !is_convolved(context, inner.base)) return passes::Action::keep();
-  DimOrder joined;
-  for (int64_t d : outer.order) joined.push_back(inner.order[d]);
-  if (std::is_sorted(joined.begin(), joined.end())) return context.replace(id, inner.base);
-  const std::string source = context.node(id).source;
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, permute(build, inner.base, joined, source));
-  return context.replace(id, result);
-}
-
-// Views that follow each other are one, or none.
-Expected<passes::Action> join_views(Context& context, ir::Builder& build, NodeId id) {
-  const Moved outer = moved(context, &context.node(id));
-  const Moved inner = outer.valid() ? moved(context, context.maker(outer.base)) : Moved{};
-  if (!inner.valid() || !inner.is_view() || !is_convolved(context, inner.base)) return passes::Action::keep();
-  const DimList shape = context.type(context.node(id).results[0]).shape;
-  if (shape == context.type(inner.base).shape) return context.replace(id, inner.base);
-  const std::string source = context.node(id).source;
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, build.one(OpId::view_copy_out, {inner.base, shape}, source));
   return context.replace(id, result);
 }
 
@@ -253,8 +223,6 @@ Expected<passes::Changed> move_permutes(ir::Module& module, const Targets& targe
     const auto visit_of = [&] {
       return Visit([&only](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
         const Node& node = context.node(id);
-        if (node.is(OpId::permute_copy_out)) return join_permutations(context, build, id);
-        if (node.is(OpId::view_copy_out)) return join_views(context, build, id);
         if (node.is(OpId::slice_copy_Tensor_out)) return move_slice(context, build, id);
         if (!node.is(OpId::constant_pad_nd_out)) return move_element_wise(context, build, id);
         return move_padding(context, build, id, only.at(&context.method())[node.results[0]]);
@@ -263,6 +231,8 @@ Expected<passes::Changed> move_permutes(ir::Module& module, const Targets& targe
     BERTH_ASSIGN_OR_RETURN(const passes::Changed one, rewrite_regions(module, targets, options, visit_of));
     if (one == passes::Changed::kNo) return changed;
     changed = passes::Changed::kYes;
+    // Joins what now follows each other.
+    BERTH_TRY(passes::simplify(module, options));
     BERTH_TRY(passes::dce(module, options));
   }
 }

@@ -1,5 +1,5 @@
-// move_permutes: element-wise operators and padding stand before the permutations of what convolutions give, so that
-// products take them in, and permutations that follow each other are one, or none.
+// move_permutes: element-wise operators, padding and slices stand before the permutations and views of what
+// convolutions give, so that products take them in, and permutations and views that follow each other are one, or none.
 //
 //     %c = aten::convolution(…)   [8,24,1,32,32]     %c = aten::convolution(…)
 //     %p = aten::permute_copy(%c, [2, 1, 0, 3, 4])   %r = aten::relu(%c)

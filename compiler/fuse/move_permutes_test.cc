@@ -8,7 +8,8 @@
 namespace berth::fuse {
 namespace {
 
-const Constants kFrameWeights = {{"w", {4, 3, 3, 3}}, {"b", {4}}, {"v", {4, 4, 3, 3}}, {"u", {3, 4, 1, 1}}};
+const Constants kFrameWeights = {
+    {"w", {4, 3, 3, 3}}, {"b", {4}}, {"v", {4, 4, 3, 3}}, {"u", {3, 4, 1, 1}}, {"one", {1, 1, 1, 1, 1}}};
 
 // Frames of a video, [n, c, t, h, w], out of a convolution over each.
 const std::string kFrames = R"(
@@ -29,6 +30,11 @@ TEST(MovePermutes, AnActivationBetweenConvolutionsOfFramesIsTheFirsts) {
   const Fused one = frames(kFrames + "%r: f32[1,4,5,6,6] = aten::relu(%p)\n" + kNext + "return %d\n");
   EXPECT_EQ(one.operators(), "dim_order_ops::_clone_dim_order berth::conv berth::conv dim_order_ops::_clone_dim_order")
       << one.text;
+}
+
+TEST(MovePermutes, ANumberForAllElementsNeedsNoPlace) {
+  const Fused one = frames(kFrames + "%r: f32[1,4,5,6,6] = aten::mul.Tensor(%p, %one)\n" + kNext + "return %d\n");
+  EXPECT_EQ(one.count("aten::permute_copy"), 0u) << one.text;
 }
 
 TEST(MovePermutes, SumsOfFramesStandBeforeThePermutation) {
@@ -87,6 +93,34 @@ TEST(MovePermutes, OthersStay) {
                            "%r: f32[1,4,5,6,6] = aten::mul.Tensor(%p, %m)\n"}) {
     EXPECT_NE(frames(kFrames + body + "return %r\n").count("aten::permute_copy"), 0u) << body;
   }
+}
+
+TEST(MovePermutes, PaddingOfWhatIsViewedOrReadInAnotherWayStays) {
+  // Lines of pixels; and what nothing permutes again, which would be permuted with its padding.
+  const Fused lines = frames(kFrames + R"(
+    %l: f32[5,4,36] = aten::view_copy(%c, [5, 4, 36])
+    %r: f32[5,4,38] = aten::constant_pad_nd(%l, [1, 1], 0.0)
+    return %r
+)");
+  EXPECT_NE(lines.text.find("f32[5,4,38] = aten::constant_pad_nd"), std::string::npos) << lines.text;
+  const Fused last =
+      frames(kFrames + "%r: f32[1,4,7,6,6] = aten::constant_pad_nd(%p, [0, 0, 0, 0, 1, 1], 0.0)\n" + "return %r\n");
+  EXPECT_NE(last.text.find("f32[1,4,7,6,6] = aten::constant_pad_nd"), std::string::npos) << last.text;
+}
+
+TEST(MovePermutes, APermutationThatIsReadElsewhereIsDoneOnce) {
+  const Fused one = frames(kFrames + "%r: f32[1,4,5,6,6] = aten::relu(%p)\nreturn %r, %p\n");
+  EXPECT_EQ(one.count("aten::permute_copy"), 1u) << one.text;
+}
+
+TEST(MovePermutes, WhatNoConvolutionGivesStays) {
+  const Fused one = fused(R"(
+    method forward(%x: f32[2,3,4]) {
+      %p: f32[4,3,2] = aten::permute_copy(%x, [2, 1, 0])
+      %r: f32[4,3,2] = aten::relu(%p)
+      return %r
+    })");
+  EXPECT_EQ(one.operators(), "aten::permute_copy aten::relu") << one.text;
 }
 
 // With one channel, its scale is one number as well.

@@ -53,21 +53,13 @@ inline bool activates_later(portable::ActivationKind kind) {
 
 namespace {
 
-template <typename F>
-HWY_INLINE void change_stored(float* out, int64_t count, F f) {
-  const FloatTag d;
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, out + i)), d, out + i);
-  if (i < count) store_part(f(load_part(out + i, count - i)), out + i, count - i);
-}
-
 /// That pass. Those that models have most often are done as in the ends of tiles.
 HWY_MAYBE_UNUSED HWY_NOINLINE void activate_stored(const portable::Activation& activation, float* out, int64_t count) {
   using Kind = portable::ActivationKind;
   switch (activation.kind) {
-    case Kind::kGelu: return change_stored(out, count, [](FloatVector x) HWY_ATTR { return gelu(x); });
-    case Kind::kSilu: return change_stored(out, count, [](FloatVector x) HWY_ATTR { return hn::Mul(x, sigmoid(x)); });
-    case Kind::kSigmoid: return change_stored(out, count, [](FloatVector x) HWY_ATTR { return sigmoid(x); });
+    case Kind::kGelu: return change_run(out, count, [](FloatVector x) HWY_ATTR { return gelu(x); });
+    case Kind::kSilu: return change_run(out, count, [](FloatVector x) HWY_ATTR { return hn::Mul(x, sigmoid(x)); });
+    case Kind::kSigmoid: return change_run(out, count, [](FloatVector x) HWY_ATTR { return sigmoid(x); });
     default: return portable::activate(activation, out, count);
   }
 }

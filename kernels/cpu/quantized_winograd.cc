@@ -27,20 +27,6 @@ static_assert(kMostChannels * kTaps * 128 <= INT32_MAX);
 constexpr int64_t kRowNumbers = kWordQuads * kQuad;
 constexpr int64_t kMostTurned = kRowNumbers;  // channels, of any matrices
 
-// How a convolution falls into tiles.
-struct Tiles {
-  int64_t down, across;   // of an image
-  int64_t all;            // of all images
-  int64_t block, blocks;  // of a block of them, and how many those are
-
-  Tiles(const Convolution& c, const QuantizedWinogradWords& matrices)
-      : down(ceil_div(c.axis[1].out, matrices.tile)),
-        across(ceil_div(c.axis[2].out, matrices.tile)),
-        all(c.batch * down * across),
-        block(align_up(ceil_div(all, ceil_div(all, matrices.block)), kWordHeight)),
-        blocks(ceil_div(all, block)) {}
-};
-
 // Numbers of what a thread has in memory, one after another.
 struct Places {
   int64_t seen, turned_step, turned, sums, pixels, ordered;
@@ -75,7 +61,7 @@ bool fits(const QuantizedJob& job, const QuantizedWinogradWords* matrices) {
   if (channels % kQuad != 0 || channels < kLeastChannels || channels > kMostChannels) return false;
   if (job.input->stride(1) != 1) return false;
   // A weight is turned for few pixels, and tiles at the ends are half empty.
-  const int64_t pixels = c.batch * down.out * across.out, tiles = Tiles(c, *matrices).all;
+  const int64_t pixels = c.batch * down.out * across.out, tiles = WinogradTiles(c, *matrices).all;
   return matrices->tile * matrices->tile * tiles >= 32 && 5 * matrices->positions() * tiles <= 32 * pixels;
 }
 
@@ -109,7 +95,7 @@ BERTH_MULTIVERSION bool panel_has_26_bits(const int8_t* packed, int64_t quads) {
 }
 
 // In products of a channel: turning a weight takes as long as those of two tiles.
-int64_t cost(const Tiles& tiles, const QuantizedWinogradWords& matrices) {
+int64_t cost(const WinogradTiles& tiles, const QuantizedWinogradWords& matrices) {
   return matrices.positions() * (tiles.all + 2 * tiles.blocks);
 }
 
@@ -121,7 +107,8 @@ const QuantizedWinogradWords* QuantizedWinograd::choose(const QuantizedJob& job)
   for (const QuantizedWinogradWords* matrices : job.functions->words->winograd) {
     if (!fits(job, matrices) || (matrices->divides_all && !job.few_bits)) continue;
     const Convolution& c = *job.convolution;
-    if (best == nullptr || cost(Tiles(c, *matrices), *matrices) < cost(Tiles(c, *best), *best)) best = matrices;
+    if (best == nullptr || cost(WinogradTiles(c, *matrices), *matrices) < cost(WinogradTiles(c, *best), *best))
+      best = matrices;
   }
   return best;
 }
@@ -132,7 +119,8 @@ size_t QuantizedWinograd::thread_bytes(const QuantizedJob& job) {
   if (words == nullptr) return 0;
   for (const QuantizedWinogradWords* matrices : words->winograd) {
     if (!fits(job, matrices)) continue;
-    const int64_t most = std::min(matrices->block, align_up(Tiles(*job.convolution, *matrices).all, kWordHeight));
+    const int64_t most =
+        std::min(matrices->block, align_up(WinogradTiles(*job.convolution, *matrices).all, kWordHeight));
     bytes = std::max(bytes, Places(*job.layout, *matrices, most).bytes());
   }
   return static_cast<size_t>(bytes);
@@ -147,6 +135,13 @@ bool sums_have_26_bits(const QuantizedLayout& layout, const uint8_t* packed) {
   return true;
 }
 
+WinogradTiles::WinogradTiles(const Convolution& c, const QuantizedWinogradWords& matrices)
+    : down(ceil_div(c.axis[1].out, matrices.tile)),
+      across(ceil_div(c.axis[2].out, matrices.tile)),
+      all(c.batch * down * across),
+      block(align_up(ceil_div(all, ceil_div(all, matrices.block)), kWordHeight)),
+      blocks(ceil_div(all, block)) {}
+
 QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish,
                                      const QuantizedWinogradWords& matrices)
     : job_(job),
@@ -156,25 +151,20 @@ QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFin
       matrices_(matrices),
       finish_(finish),
       places_(job),
+      tiles_(convolution_, matrices),
       panels_(layout_.panels()) {
-  const Tiles tiles(convolution_, matrices);
-  down_ = tiles.down;
-  across_ = tiles.across;
-  tiles_ = tiles.all;
-  block_tiles_ = tiles.block;
-  blocks_ = tiles.blocks;
   cut(1);
 }
 
 void QuantizedWinograd::cut(int slots) {
-  const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, layout_.groups * blocks_);
+  const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, layout_.groups * tiles_.blocks);
   const int64_t least = ceil_div(panels_, kWordPanels);
   block_panels_ = ceil_div(panels_, std::clamp(wanted, least, panels_));
   panel_blocks_ = ceil_div(panels_, block_panels_);
 }
 
 void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
-  const Places numbers(layout_, matrices_, block_tiles_);
+  const Places numbers(layout_, matrices_, tiles_.block);
   auto* const seen = reinterpret_cast<int16_t*>(memory);
   int16_t* const turned = seen + numbers.seen;
   auto* const sums = reinterpret_cast<int32_t*>(turned + numbers.turned);
@@ -186,8 +176,8 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
   const int64_t panel = item % panel_blocks_ * block_panels_;
   const int64_t panels = std::min(block_panels_, panels_ - panel);
   const int64_t group = item / panel_blocks_ % layout_.groups;
-  const int64_t first = item / panel_blocks_ / layout_.groups * block_tiles_;
-  const int64_t count = std::min(block_tiles_, tiles_ - first);
+  const int64_t first = item / panel_blocks_ / layout_.groups * tiles_.block;
+  const int64_t count = std::min(tiles_.block, tiles_.all - first);
   const int64_t channels = layout_.channels(), sums_row = panels * kPanelColumns;
   const int64_t tap_bytes = channels / kQuad * kQuadBytes;
   const auto* const packed =
@@ -204,8 +194,8 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
         if (column == 0) {
           matrices_.turn_weight[position / matrices_.side()](ordered, quads, numbers.turned_step, turned);
         }
-        const int16_t* rows = seen + position / per_row * (block_tiles_ * kRowNumbers) + position % per_row * most;
-        int32_t* to = sums + position * (block_tiles_ * sums_row) + i * kPanelColumns;
+        const int16_t* rows = seen + position / per_row * (tiles_.block * kRowNumbers) + position % per_row * most;
+        int32_t* to = sums + position * (tiles_.block * sums_row) + i * kPanelColumns;
         for (int64_t left = count; left > 0; left -= kWordHeight) {
           words_.tile[std::min(kWordHeight, left)](rows, turned + column * numbers.turned_step, quads, channel == 0, to,
                                                    sums_row);
@@ -225,9 +215,9 @@ void QuantizedWinograd::see_tiles(int64_t first, int64_t count, int64_t channel,
   const uint8_t* const input = convolution_.input->data<uint8_t>() + channel;
   const int64_t side = matrices_.side();
   for (int64_t tile = first; tile < first + count; ++tile, to += kRowNumbers) {
-    const int64_t image = tile / (down_ * across_), place = tile % (down_ * across_);
-    const int64_t y0 = place / across_ * matrices_.tile - down.padding;
-    const int64_t x0 = place % across_ * matrices_.tile - across.padding;
+    const int64_t image = tile / (tiles_.down * tiles_.across), place = tile % (tiles_.down * tiles_.across);
+    const int64_t y0 = place / tiles_.across * matrices_.tile - down.padding;
+    const int64_t x0 = place % tiles_.across * matrices_.tile - across.padding;
     const uint8_t* pixels[kMostWinogradSide * kMostWinogradSide];
     for (int64_t i = 0; i < side; ++i) {
       const int64_t y = y0 + i;
@@ -238,7 +228,7 @@ void QuantizedWinograd::see_tiles(int64_t first, int64_t count, int64_t channel,
         pixels[side * i + j] = is_row && x >= 0 && x < across.in ? row + x * across.in_stride : zeros;
       }
     }
-    matrices_.see_tile(pixels, channels, flip_of(*job_.product), block_tiles_ * kRowNumbers, to);
+    matrices_.see_tile(pixels, channels, flip_of(*job_.product), tiles_.block * kRowNumbers, to);
   }
 }
 
@@ -246,14 +236,15 @@ void QuantizedWinograd::see_tiles(int64_t first, int64_t count, int64_t channel,
 void QuantizedWinograd::finish_tiles(int64_t first, int64_t count, int64_t group, int64_t panel, int64_t panels,
                                      const int32_t* sums, int32_t* pixels) const {
   const Convolution::Axis &down = convolution_.axis[1], &across = convolution_.axis[2];
-  const int64_t side = matrices_.tile, sums_row = panels * kPanelColumns, line = side * block_tiles_ * sums_row;
+  const int64_t side = matrices_.tile, sums_row = panels * kPanelColumns, line = side * tiles_.block * sums_row;
   for (int64_t tile = first, some = 0; tile < first + count; tile += some, sums += some * sums_row) {
-    const int64_t column = tile % across_;
-    some = std::min(across_ - column, first + count - tile);
+    const int64_t column = tile % tiles_.across;
+    some = std::min(tiles_.across - column, first + count - tile);
     for (int64_t i = 0; i < some; ++i) {
-      matrices_.end_tile(sums + i * sums_row, block_tiles_ * sums_row, sums_row, pixels + i * side * sums_row, line);
+      matrices_.end_tile(sums + i * sums_row, tiles_.block * sums_row, sums_row, pixels + i * side * sums_row, line);
     }
-    const int64_t image = tile / across_ / down_, y = tile / across_ % down_ * side, x = column * side;
+    const int64_t image = tile / tiles_.across / tiles_.down, y = tile / tiles_.across % tiles_.down * side,
+                  x = column * side;
     for (int64_t i = 0; i < std::min(side, down.out - y); ++i) {
       finish_line((image * down.out + y + i) * across.out + x, std::min(side * some, across.out - x), group, panel,
                   panels, pixels + i * line);

@@ -15,6 +15,15 @@
 
 namespace berth::cpu {
 
+/// How a convolution falls into tiles.
+struct WinogradTiles {
+  WinogradTiles(const portable::Convolution& c, const QuantizedWinogradWords& matrices);
+
+  int64_t down, across;   // of an image
+  int64_t all;            // of all images
+  int64_t block, blocks;  // of a block of them, and how many those are
+};
+
 class QuantizedWinograd {
  public:
   /// Tiles of the size that takes least time, for all of which there are matrices, or null where windows take less, or
@@ -30,7 +39,7 @@ class QuantizedWinograd {
 
   /// For so many threads; without, for one.
   void cut(int slots);
-  int64_t items() const { return layout_.groups * blocks_ * panel_blocks_; }
+  int64_t items() const { return layout_.groups * tiles_.blocks * panel_blocks_; }
   /// Computes one; `memory` has thread_bytes().
   void run_item(int64_t item, uint8_t* memory) const;
 
@@ -48,8 +57,7 @@ class QuantizedWinograd {
   const QuantizedWinogradWords& matrices_;
   const QuantizedFinish& finish_;
   QuantizedPlaces places_;
-  int64_t down_, across_;                         // tiles of an image
-  int64_t tiles_, block_tiles_, blocks_;          // of all images, of a block of them, and how many those are
+  WinogradTiles tiles_;
   int64_t panels_, block_panels_, panel_blocks_;  // of a group
 };
 

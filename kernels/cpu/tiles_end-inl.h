@@ -46,13 +46,8 @@ HWY_INLINE void change_narrow_rows(const TileJob& job, int64_t count, float* out
 
 template <typename F>
 HWY_INLINE void change_rows(const TileJob& job, int64_t count, float* out, int64_t rows, F f) {
-  const FloatTag d;
   if (2 * count <= kLanes) return change_narrow_rows(job, count, out, rows, f);
-  for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) {
-    int64_t c = 0;
-    for (; c + kLanes <= count; c += kLanes) hn::StoreU(f(hn::LoadU(d, out + c)), d, out + c);
-    if (c < count) store_part(f(load_part(out + c, count - c)), out + c, count - c);
-  }
+  for (int64_t i = 0; i < rows; ++i, out += job.out_pixel) change_run(out, count, f);
 }
 
 // What is not done with two bounds is done in memory, on what was stored: kind by kind, so that the numbers that a kind

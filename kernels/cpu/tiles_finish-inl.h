@@ -106,6 +106,15 @@ HWY_INLINE FloatVector activate_simply(const portable::Activation& activation, F
   }
 }
 
+/// f of each of `count` numbers, in place, a register at a time.
+template <typename F>
+HWY_INLINE void change_run(float* numbers, int64_t count, F f) {
+  const FloatTag d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) hn::StoreU(f(hn::LoadU(d, numbers + i)), d, numbers + i);
+  if (i < count) store_part(f(load_part(numbers + i, count - i)), numbers + i, count - i);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace berth::cpu
 HWY_AFTER_NAMESPACE();

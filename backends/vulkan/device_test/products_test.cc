@@ -242,6 +242,20 @@ TEST_P(VulkanKernelsOfTypes, ConvolutionsOfImagesInBlocks) {
   }
 }
 
+// Times their own inverse, as floats, these sizes are less than 1: a quotient by them is one too small before it is put
+// right (shaders/product_numbers.glsl).
+TEST_F(VulkanKernels, PixelsLieWhereWholeNumbersDivideThem) {
+  using List = std::vector<int64_t>;
+  const std::vector<uint8_t> last = {0, 2, 3, 1};
+  for (const int32_t size : {41, 47, 61, 83}) {
+    Dice dice(static_cast<uint32_t>(size));
+    const Array x = dice.ordered({1, 4, size, size}, last), w = dice.ordered({4, 4, 3, 3}, last);
+    const Array y = room({1, 4, size, size}, last);
+    EXPECT_SAME(convolution_out, {x, w, nullptr, List{1, 1}, List{1, 1}, List{1, 1}, false, List{0, 0}, 1, y}, {x, w},
+                {y});
+  }
+}
+
 // What padding brings is 0 by the weight, and never what lies beside the image.
 TEST_F(VulkanKernels, NoElementOfAnotherLineIsReadAtAnEdge) {
   using List = std::vector<int64_t>;

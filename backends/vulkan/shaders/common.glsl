@@ -34,17 +34,6 @@ layout(push_constant) uniform Origin { int origin; };
 int group_number() { return int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x); }
 int item_number() { return group_number() * int(gl_WorkGroupSize.x) + int(gl_LocalInvocationID.x); }
 
-// a / b, for a >= 0 and b > 0. Processors divide the whole numbers of a vector one after the other, which is much to
-// compile, too. The first quotient is off by 2^-21 of itself at most, so that the second, of what is left, is off by
-// one.
-int quotient(int a, int b) {
-  const float inverse = 1.0 / float(b);
-  int q = int(float(a) * inverse);
-  q += int(float(a - q * b) * inverse);
-  const int rest = a - q * b;
-  return rest < 0 ? q - 1 : rest >= b ? q + 1 : q;
-}
-
 // A tensor that is read, and one of its elements; one that is written, and an element that becomes `value` or, as it
 // is, one of another tensor.
 #if defined(ANY_TYPE)

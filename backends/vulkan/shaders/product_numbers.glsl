@@ -25,6 +25,17 @@
 #define LIMIT NUMBER(56)       // elements of a line that the channels run along; 0 where they end with a tap
 #define ROWS_FIRST NUMBER(57)  // whether the next group computes the next rows, not the next columns
 
+// a / b, for a >= 0 and b > 0. Processors divide the whole numbers of a vector one after the other, which is much to
+// compile, too. The first quotient is off by 2^-21 of itself at most, so that the second, of what is left, is off by
+// one.
+int quotient(int a, int b) {
+  const float inverse = 1.0 / float(b);
+  int q = int(float(a) * inverse);
+  q += int(float(a - q * b) * inverse);
+  const int rest = a - q * b;
+  return rest < 0 ? q - 1 : rest >= b ? q + 1 : q;
+}
+
 // Columns as positions of a grid of three axes, and the sum of a stride along each.
 ivec3 position_of(int column, ivec3 counts) {
   const int line = quotient(column, counts.z);
