@@ -366,8 +366,8 @@ TEST_F(VulkanKernels, AttentionOfAllForms) {
 TEST_F(VulkanKernels, LoopsThatTheDriverWouldEndAreRefused) {
   const Result<DeviceStream*> stream = device().create_stream(0);
   ASSERT_TRUE(stream.ok());
-  const int32_t many = 70000;
-  const Array x = room({many}), y = room({1});
+  const int32_t side = 300;
+  const Array x = room({1, 1, side, side}), y = room({1, 1, 1, 1});
   std::vector<void*> host;
   for (const Array& array : {x, y}) {
     host.push_back(array.tensor().raw());
@@ -379,11 +379,12 @@ TEST_F(VulkanKernels, LoopsThatTheDriverWouldEndAreRefused) {
   session.gpu = device().gpu(0);
   session.blocks = &device().blocks();
   session.stream = device().stream(*stream);
-  std::vector<Arg> args = {x, std::vector<int64_t>{0}, true, nullptr, y};
+  using List = std::vector<int64_t>;
+  std::vector<Arg> args = {x, List{side, side}, List{1, 1}, List{0, 0}, false, true, nullptr, y};
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
   KernelContext context({}, nullptr, {}, &session);
-  const Error found = Kernel(vulkan::sum_IntList_out)(context, values);
+  const Error found = Kernel(vulkan::avg_pool2d_out)(context, values);
   EXPECT_EQ(found, session.gpu->ends_loops() ? Error::kNotSupported : Error::kOk);
   device().destroy_stream(*stream, 0);
   for (const Array& array : {x, y}) device().deallocate(array.tensor().raw(), 0);

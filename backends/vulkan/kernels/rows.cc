@@ -15,14 +15,19 @@ using portable::Walk;
 // As in reduce.comp.
 enum Kind { kSum, kLargest, kSmallest };
 
-// What computes rows of so many elements: an invocation each; on cards, of long ones, a group each.
+// What computes rows of so many elements: an invocation each; on cards, of long ones, a group each, and on processors
+// where an invocation's loops would come near to their end.
 struct RowForm {
   RowForm(KernelContext& context, int64_t length) {
     constexpr int64_t kLong = 64;
-    if (static_cast<Session*>(context.user())->gpu->is_card() && length >= kLong) items_a_group = 1;
+    constexpr int64_t kVeryLong = 16384;  // some loop over a row three times
+    const Gpu& gpu = *static_cast<Session*>(context.user())->gpu;
+    if (length >= (gpu.is_card() ? kLong : kVeryLong)) items_a_group = 1;
   }
   bool is_group() const { return items_a_group == 1; }
-  ShaderId of(ShaderId by_invocations, ShaderId by_groups) const { return is_group() ? by_groups : by_invocations; }
+  Launch ask(KernelContext& context, ShaderId by_invocations, ShaderId texels, ShaderId by_groups) const {
+    return is_group() ? Launch(context, by_groups) : Launch(context, by_invocations, texels);
+  }
   // How often a loop over the elements comes round.
   int64_t rounds(int64_t length) const { return is_group() ? (length + kGroup - 1) / kGroup : length; }
 
@@ -43,7 +48,7 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
     return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
   }
   const RowForm form(context, inner.count);
-  Launch ask(context, form.of(ShaderId::reduce, ShaderId::row_reduce), ShaderId::reduce_texels);
+  Launch ask = form.ask(context, ShaderId::reduce, ShaderId::reduce_texels, ShaderId::row_reduce);
   ask.constant(kind).constant(outer.rank).constant(inner.rank).writes(out).reads(self);
   ask.number(inner.count).real(is_mean ? 1 / static_cast<double>(inner.count) : 1);
   ask.walk(outer).walk(inner).rounds(form.rounds(inner.count));
@@ -80,7 +85,7 @@ Error softmax(KernelContext& context, const Args& args, bool logarithm) {
   const Walk rows = portable::walk_dims(tensors, ~(uint32_t{1} << dim));
   const Walk row = portable::walk_dims(tensors, uint32_t{1} << dim);
   const RowForm form(context, row.count);
-  Launch ask(context, form.of(ShaderId::softmax, ShaderId::row_softmax), ShaderId::softmax_texels);
+  Launch ask = form.ask(context, ShaderId::softmax, ShaderId::softmax_texels, ShaderId::row_softmax);
   ask.constant(logarithm ? 1 : 0).constant(rows.rank).writes(out).reads(self);
   ask.number(row.count).number(row.step(0)).number(row.step(1)).walk(rows).rounds(3 * form.rounds(row.count));
   return ask.run(rows.count, form.items_a_group);
@@ -104,7 +109,7 @@ Error run_norm(KernelContext& context, const Norm& n) {
   const Tensor* const tensors[] = {&n.input, n.weight, n.bias, &n.out, &n.mean, &n.rstd};
   BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   const RowForm form(context, n.elements.count);
-  Launch ask(context, form.of(ShaderId::norm, ShaderId::row_norm), ShaderId::norm_texels);
+  Launch ask = form.ask(context, ShaderId::norm, ShaderId::norm_texels, ShaderId::row_norm);
   ask.constant(n.rows.rank).constant(n.elements.rank);
   ask.constant((n.weight != nullptr ? 1 : 0) + (n.bias != nullptr ? 2 : 0));
   ask.writes(n.out).reads(n.input).writes(n.mean).writes(n.rstd).reads(n.weight).reads(n.bias);
