@@ -15,7 +15,7 @@ namespace berth::vulkan {
 #define BERTH_VULKAN_OF_INSTANCE(F) \
   F(vkDestroyInstance) F(vkEnumeratePhysicalDevices) F(vkGetPhysicalDeviceProperties2) \
   F(vkGetPhysicalDeviceFeatures2) F(vkGetPhysicalDeviceQueueFamilyProperties) \
-  F(vkGetPhysicalDeviceMemoryProperties) F(vkCreateDevice) F(vkGetDeviceProcAddr)
+  F(vkGetPhysicalDeviceMemoryProperties) F(vkEnumerateDeviceExtensionProperties) F(vkCreateDevice) F(vkGetDeviceProcAddr)
 #define BERTH_VULKAN_OF_DEVICE(F) \
   F(vkDestroyDevice) F(vkGetDeviceQueue) F(vkDeviceWaitIdle) F(vkAllocateMemory) F(vkFreeMemory) F(vkMapMemory) \
   F(vkCreateBuffer) F(vkDestroyBuffer) F(vkGetBufferMemoryRequirements) F(vkBindBufferMemory) \

@@ -3,6 +3,8 @@
 #include "backends/vulkan/gpu.h"
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "runtime/log.h"
 
@@ -13,6 +15,8 @@ namespace {
 constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 constexpr VkMemoryPropertyFlags kShared =
     VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | kMapped | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+
+constexpr const char* kDotProducts = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
 
 // The offsets of tensors in arenas are multiples of this (compiler/targets/own/vulkan_target.h).
 constexpr uint64_t kPlannedAlignment = 256;
@@ -26,6 +30,7 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   if (!gpu->choose(physical, reason)) return nullptr;
   gpu->stores_16_bits_ = gpu->stores_16_bits_ && !options.without_16_bits;
   gpu->stores_8_bits_ = gpu->stores_8_bits_ && !options.without_16_bits && !options.without_8_bits;
+  gpu->choose_dot_products(physical, options);
   gpu->choose_memory(physical, options.staged);
   gpu->choose_kernels(physical, options);
   const float priority = 1;
@@ -45,9 +50,19 @@ std::unique_ptr<Gpu> Gpu::open(const Api& api, VkPhysicalDevice physical, const 
   bytes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES;
   bytes.storageBuffer8BitAccess = gpu->stores_8_bits_ ? VK_TRUE : VK_FALSE;
   bytes.pNext = &narrow;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {};
+  dots.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  dots.shaderIntegerDotProduct = VK_TRUE;
+  dots.pNext = &bytes;
+  const char* const extensions[] = {kDotProducts};
   VkDeviceCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = &bytes;
+  if (gpu->has_dot_products_) {
+    info.pNext = &dots;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = extensions;
+  }
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
   const VkResult result = api.vkCreateDevice(physical, &info, nullptr, &gpu->device_);
@@ -113,6 +128,30 @@ bool Gpu::choose(VkPhysicalDevice physical, std::string* reason) {
     return false;
   }
   return true;
+}
+
+// By the extension, which Vulkan 1.3 has taken in, and drivers still list.
+void Gpu::choose_dot_products(VkPhysicalDevice physical, const VulkanOptions& options) {
+  uint32_t count = 0;
+  if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr) != VK_SUCCESS) return;
+  std::vector<VkExtensionProperties> all(count);
+  if (api.vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, all.data()) != VK_SUCCESS) return;
+  const auto is = [](const VkExtensionProperties& one) { return std::strcmp(one.extensionName, kDotProducts) == 0; };
+  if (options.without_dot_products || std::none_of(all.begin(), all.end(), is)) return;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dots = {};
+  dots.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  VkPhysicalDeviceFeatures2 features = {};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &dots;
+  api.vkGetPhysicalDeviceFeatures2(physical, &features);
+  VkPhysicalDeviceShaderIntegerDotProductProperties speeds = {};
+  speeds.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES;
+  VkPhysicalDeviceProperties2 properties = {};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &speeds;
+  api.vkGetPhysicalDeviceProperties2(physical, &properties);
+  const bool faster = speeds.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
+  has_dot_products_ = dots.shaderIntegerDotProduct == VK_TRUE && (faster || options.with_dot_products);
 }
 
 // Memory is shared where all of what is the device's can be seen by the host, through its caches.

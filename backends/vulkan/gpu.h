@@ -81,6 +81,8 @@ class Gpu {
   bool stores_16_bits() const { return stores_16_bits_; }
   /// Whether they do so with those of 8 bits.
   bool stores_8_bits() const { return stores_8_bits_; }
+  /// Whether kernels use the device's dot product of four bytes, which devices have that say it is faster.
+  bool has_dot_products() const { return has_dot_products_; }
   GpuCounts& counts() { return counts_; }
   /// What the file of compiled kernels had for the device (VulkanOptions::pipeline_cache).
   size_t cached_bytes() const { return cached_.size(); }
@@ -128,6 +130,7 @@ class Gpu {
   bool choose(VkPhysicalDevice physical, std::string* reason);
   void open_cache(const std::string& path);
   void close_cache();
+  void choose_dot_products(VkPhysicalDevice physical, const VulkanOptions& options);
   void choose_kernels(VkPhysicalDevice physical, const VulkanOptions& options);
   void choose_memory(VkPhysicalDevice physical, bool staged);
   int memory_type(uint32_t allowed, Kind kind) const;
@@ -148,6 +151,7 @@ class Gpu {
   bool is_large_card_ = false;
   bool stores_16_bits_ = false;
   bool stores_8_bits_ = false;
+  bool has_dot_products_ = false;
   bool widens_views_ = false;  // past the tensor, which would make the validation layers see hazards that there are not
   VkPhysicalDeviceMemoryProperties memory_ = {};
   VkMemoryPropertyFlags device_flags_ = 0;

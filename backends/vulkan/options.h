@@ -16,6 +16,10 @@ struct VulkanOptions {
   bool without_16_bits = false;
   /// The same for 8 bits alone.
   bool without_8_bits = false;
+  /// Bytes are multiplied without the device's own dot product even where it has one: for tests.
+  bool without_dot_products = false;
+  /// The same kernels with it on devices that have one and say that it is not faster: for tests.
+  bool with_dot_products = false;
   /// How often each device of the machine is opened, as a device with an index of its own: for tests.
   int times = 1;
   /// A file that keeps compiled kernels from one process to the next: read when devices are opened, written when they

@@ -14,9 +14,11 @@ constexpr VkPushConstantRange kOrigin = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof(
 VkDescriptorType type_of(char kind) {
   switch (kind) {
     case 's':
-    case 't': return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
+    case 't':
+    case 'u': return VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER;
     case 'x':
-    case 'w': return VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER;
+    case 'w':
+    case 'y': return VK_DESCRIPTOR_TYPE_STORAGE_TEXEL_BUFFER;
     default: return VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
   }
 }
@@ -28,7 +30,10 @@ VkDescriptorType type_of(ShaderId id, size_t place) {
 
 bool has_four(char kind) { return kind == 't' || kind == 'w'; }
 
+bool is_words(char kind) { return kind == 'u' || kind == 'y'; }
+
 VkFormat format_of(char kind, uint64_t element_bytes) {
+  if (is_words(kind)) return VK_FORMAT_R32_UINT;
   if (element_bytes == 2) return has_four(kind) ? VK_FORMAT_R16G16B16A16_SFLOAT : VK_FORMAT_R16_SFLOAT;
   return has_four(kind) ? VK_FORMAT_R32G32B32A32_SFLOAT : VK_FORMAT_R32_SFLOAT;
 }
@@ -142,13 +147,14 @@ void Gpu::push_origin(VkCommandBuffer commands, const Pipeline& pipeline) const 
 Error Gpu::make_view(char kind, uint64_t element_bytes, const VkDescriptorBufferInfo& part, VkBufferView* view) {
   *view = VK_NULL_HANDLE;
   if (type_of(kind) == VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) return Error::kOk;
-  const uint64_t texel = (has_four(kind) ? 4 : 1) * element_bytes;
+  const uint64_t texel = is_words(kind) ? 4 : (has_four(kind) ? 4 : 1) * element_bytes;
   VkBufferViewCreateInfo info = {};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO;
   info.buffer = part.buffer;
   info.format = format_of(kind, element_bytes);
   info.offset = part.offset;
-  info.range = part.range / texel * texel;
+  // Buffers have a whole number of words, and what comes next begins with a new one.
+  info.range = (is_words(kind) ? part.range + 3 : part.range) / texel * texel;
   // lavapipe takes the second byte of the range for a number of mipmaps, and compiles a kernel again for one of 0.
   if (widens_views_ && (info.range >> 8 & 255) == 0) info.range += kViewSlack;
   return check(api.vkCreateBufferView(device_, &info, nullptr, view), kWhat);

@@ -35,7 +35,8 @@ Error read_scale(KernelContext& context, const Tensor& scale, int64_t count, con
   return read_numbers(context, scale, count, step);
 }
 
-Error read_zeros(KernelContext& context, const Tensor* zeros, DType of, int64_t count, ZeroPoints* out) {
+Error read_zeros(KernelContext& context, const Tensor* zeros, DType of, int64_t count, bool on_device,
+                 ZeroPoints* out) {
   if (zeros == nullptr) return Error::kOk;
   if (zeros->dtype() != of && zeros->dtype() != DType::kI32) {
     return context.fail(Error::kInvalidArgument, "a zero point must be of its tensor's dtype, or i32");
@@ -43,6 +44,7 @@ Error read_zeros(KernelContext& context, const Tensor* zeros, DType of, int64_t 
   BERTH_RETURN_IF_ERROR(read_numbers(context, *zeros, count, &out->step));
   out->data = zeros->raw();
   out->dtype = zeros->dtype();
+  if (on_device) return Error::kOk;
   for (int64_t i = 0; i < zeros->numel() && zeros->dtype() == DType::kI32; ++i) {
     if (within(zeros->data<int32_t>()[i], of)) continue;
     return context.fail(Error::kInvalidArgument, "a zero point is not a number of its tensor's dtype");
@@ -149,8 +151,10 @@ Error read_product(KernelContext& context, const Args& args, const Tensor& weigh
   p->signed_weight = weight.dtype() == DType::kI8;
   BERTH_RETURN_IF_ERROR(read_activation(context, args, &p->activation));
   BERTH_RETURN_IF_ERROR(read_rounding(context, args, p));
-  BERTH_RETURN_IF_ERROR(read_zeros(context, args.input_zero_point, args.input.dtype(), rows, &p->input_zero));
-  BERTH_RETURN_IF_ERROR(read_zeros(context, args.weight_zero_point, weight.dtype(), columns, &p->weight_zero));
+  BERTH_RETURN_IF_ERROR(
+      read_zeros(context, args.input_zero_point, args.input.dtype(), rows, p->on_device, &p->input_zero));
+  BERTH_RETURN_IF_ERROR(
+      read_zeros(context, args.weight_zero_point, weight.dtype(), columns, p->on_device, &p->weight_zero));
   BERTH_RETURN_IF_ERROR(read_scale(context, args.scale, columns, &p->scale, &p->scale_step));
   if (args.input_scale != nullptr) {
     BERTH_RETURN_IF_ERROR(read_scale(context, *args.input_scale, rows, &p->input_scale, &p->input_scale_step));

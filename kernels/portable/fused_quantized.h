@@ -56,6 +56,7 @@ struct ZeroPoints {
 
 /// The arguments that both operators have. Pointers are those of the call's tensors.
 struct QuantizedProduct {
+  bool on_device = false;  // set before arguments are read: zero points are a device's memory, and not looked at
   bool signed_input = false, signed_weight = true;
   ZeroPoints input_zero, weight_zero;  // one a row; one a column
   const float* input_scale = nullptr;  // may be null

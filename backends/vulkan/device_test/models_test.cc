@@ -265,6 +265,52 @@ TEST_F(VulkanRun, RoundingToBytesIsAStepOfAChain) {
   EXPECT_EQ(dispatches_, 1u);
 }
 
+// Bytes between convolutions stay bytes: a step of rounding apart where the portable kernels' floats are close to half.
+class VulkanBytes : public VulkanRun, public testing::WithParamInterface<bool> {
+ protected:
+  VulkanBytes() : VulkanRun(GetParam()) {}
+};
+
+TEST_P(VulkanBytes, ConvolutionsMultiplyThemAsTheyAre) {
+  const std::string text = R"(
+    const @w: i8[16,8,3,3] = WEIGHT
+    const @d: i8[16,1,3,3] = WINDOW
+    const @s: f32[16] = splat<0.004>
+    const @z: i64[16] = splat<0>
+    const @b: f32[16] = splat<0.25>
+    method forward(%x: f32[1,8,9,9]) {
+      %w: i8[16,8,3,3] = const @w
+      %d: i8[16,1,3,3] = const @d
+      %s: f32[16] = const @s
+      %z: i64[16] = const @z
+      %b: f32[16] = const @b
+      %xq: u8[1,8,9,9] = quantized_decomposed::quantize_per_tensor(%x, 0.05, 120, 0, 255, u8)
+      %xf: f32[1,8,9,9] = quantized_decomposed::dequantize_per_tensor(%xq, 0.05, 120, 0, 255, u8)
+      %wf: f32[16,8,3,3] = quantized_decomposed::dequantize_per_channel(%w, %s, %z, 0, -127, 127, i8)
+      %df: f32[16,1,3,3] = quantized_decomposed::dequantize_per_channel(%d, %s, %z, 0, -127, 127, i8)
+      %c: f32[1,16,9,9] = aten::convolution(%xf, %wf, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+      %r: f32[1,16,9,9] = aten::relu(%c)
+      %rq: u8[1,16,9,9] = quantized_decomposed::quantize_per_tensor(%r, 0.04, 0, 0, 255, u8)
+      %rf: f32[1,16,9,9] = quantized_decomposed::dequantize_per_tensor(%rq, 0.04, 0, 0, 255, u8)
+      %p: f32[1,16,4,4], %i: i64[1,16,4,4] =
+        aten::max_pool2d_with_indices(%rf, [3, 3], [2, 2], [0, 0], [1, 1], false)
+      %e: f32[1,16,4,4] = aten::convolution(%p, %df, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 16)
+      %eq: i8[1,16,4,4] = quantized_decomposed::quantize_per_tensor(%e, 0.02, 0, -128, 127, i8)
+      %y: f32[1,16,4,4] = quantized_decomposed::dequantize_per_tensor(%eq, 0.02, 0, -128, 127, i8)
+      return %y
+    }
+  )";
+  const std::string weight = dense(16 * 8 * 9, [](int i) { return i * 37 % 255 - 127; });
+  const std::string window = dense(16 * 9, [](int i) { return i * 91 % 255 - 127; });
+  const std::string own = replaced(replaced(text, "WEIGHT", weight), "WINDOW", window);
+  expect_as_portable(own, numbers_of(DType::kF32, {1, 8, 9, 9}, 128, -6.0f), 0, 1.01f / 127);
+  // The image in another order, its bytes, the convolutions, the pooling between them, the numbers, the order before.
+  EXPECT_LE(dispatches_, 8u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, VulkanBytes, testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "ForCards" : "Chosen"; });
+
 // A weight of bytes that is too large to be folded to floats is widened on the device, where no product takes bytes.
 TEST_F(VulkanRun, LargeWeightsOfBytesAreWidenedOnTheDevice) {
   const std::string weight = dense(640 * 512, [](int i) { return i * 37 % 255 - 127; });

@@ -213,6 +213,41 @@ TEST_F(VulkanTyped, ChoicesAndCopiesOfEveryType) {
   }
 }
 
+// Copies four at a time where that is possible, and next to where it is not.
+TEST_F(VulkanTyped, BytesThatMove) {
+  one_form = false;
+  using List = std::vector<int64_t>;
+  for (uint32_t seed = 0; seed < 4 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : {DType::kU8, DType::kI8}) {
+      SCOPED_TRACE(to_string(dtype));
+      const int32_t unit = dice.coin() ? 4 : 1;
+      const std::vector<int32_t> s = {dice.size(2), unit * dice.size(3), dice.size(6) + 2, unit * dice.size(3) + 1};
+      const std::vector<uint8_t> last = {0, 2, 3, 1};
+      const Array x = numbers(dice, dtype, s, false);
+      const Array image = dice.coin() ? x : Array(dtype, s, x.values(), last);
+      const auto to = [&](const std::vector<int32_t>& sizes) {
+        return Array(dtype, sizes, {}, dice.coin() ? last : std::vector<uint8_t>{});
+      };
+      const Array most = to({s[0], s[1], s[2] - 1, s[3] - 1}), indices(DType::kI64, most.sizes());
+      EXPECT_SAME(max_pool2d_with_indices_out,
+                  {image, List{2, 2}, List{1, 1}, List{0, 0}, List{1, 1}, false, most, indices}, {image},
+                  {most, indices});
+      const Array large = to({s[0], s[1], 2 * s[2], dice.size(9)});
+      const List size = {large.sizes()[2], large.sizes()[3]};
+      EXPECT_SAME(upsample_nearest2d_vec_out, {image, size, nullptr, large}, {image}, {large});
+      const Array y = to(s), joined = to({s[0], 2 * s[1], s[2], s[3]});
+      EXPECT_SAME(clone_out, {image, nullptr, y}, {image}, {y});
+      EXPECT_SAME(cat_out, {Arg::list({image, image}), 1, joined}, {image}, {joined});
+      EXPECT_SAME(flip_out, {image, List{0, 2}, y}, {image}, {y});
+      const Array part = to({s[0], s[1], s[2], s[3] - 1});
+      EXPECT_SAME(slice_copy_Tensor_out, {image, 3, 1, int64_t{INT64_MAX}, 1, part}, {image}, {part});
+      EXPECT_SAME(slice_copy_Tensor_out, {image, 3, 0, int64_t{s[3] - 1}, 1, part}, {image}, {part});
+    }
+    if (HasFailure()) return;
+  }
+}
+
 TEST_F(VulkanTyped, CastsAreTheHosts) {
   Dice dice(1);
   std::vector<double> values = {

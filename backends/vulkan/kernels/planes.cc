@@ -14,10 +14,17 @@ using portable::WindowLists;
 
 // As in pool.comp.
 enum Kind { kLargest, kMean, kAdaptiveMean };
+// As in upsample.comp.
+enum Resampling { kNearest, kBilinear, kCornersAligned };
 
 // Strides of batch, channel, row and column of images with or without a batch.
 void put_strides(Launch& ask, const Tensor& tensor) {
   for (int d = tensor.rank() - 4; d < tensor.rank(); ++d) ask.number(d < 0 ? 0 : tensor.stride(d));
+}
+
+// What fusion moves (compiler/fuse/move_quantization.h).
+bool are_bytes(const Tensor& input, const Tensor& out) {
+  return input.dtype() == out.dtype() && (out.dtype() == DType::kU8 || out.dtype() == DType::kI8);
 }
 
 struct Means {
@@ -27,8 +34,10 @@ struct Means {
 
 Error pool(KernelContext& context, const Pooling& p, Kind kind, const Tensor* indices, Means means) {
   const Tensor* const both[] = {p.input, p.out};
-  BERTH_RETURN_IF_ERROR(require_floats(context, both));
-  Launch ask(context, ShaderId::pool, ShaderId::pool_texels);
+  const bool bytes = kind == kLargest && are_bytes(*p.input, *p.out);
+  if (!bytes) BERTH_RETURN_IF_ERROR(require_floats(context, both));
+  Launch ask = bytes ? Launch::of_any_type(context, ShaderId::pool_typed, ShaderId::pool_typed)
+                     : Launch(context, ShaderId::pool, ShaderId::pool_texels);
   ask.constant(kind).constant(indices != nullptr ? 1 : 0);
   ask.writes(*p.out).reads(*p.input);
   if (indices != nullptr) {
@@ -61,10 +70,12 @@ Error pool(KernelContext& context, const Pooling& p, Kind kind, const Tensor* in
   return ask.run(p.out->numel());
 }
 
-Error upsample(KernelContext& context, const portable::Upsampling& u, int kind, const float (&step)[2]) {
+Error upsample(KernelContext& context, const portable::Upsampling& u, Resampling kind, const float (&step)[2]) {
   const Tensor* const both[] = {u.input, u.out};
-  BERTH_RETURN_IF_ERROR(require_floats(context, both));
-  Launch ask(context, ShaderId::upsample, ShaderId::upsample_texels);
+  const bool bytes = kind == kNearest && are_bytes(*u.input, *u.out);
+  if (!bytes) BERTH_RETURN_IF_ERROR(require_floats(context, both));
+  Launch ask = bytes ? Launch::of_any_type(context, ShaderId::upsample_typed, ShaderId::upsample_typed)
+                     : Launch(context, ShaderId::upsample, ShaderId::upsample_texels);
   ask.constant(kind).writes(*u.out).reads(*u.input).number(u.channels);
   ask.number(u.axis[0].in).number(u.axis[1].in).number(u.axis[0].out).number(u.axis[1].out);
   ask.real(step[0]).real(step[1]);
@@ -115,7 +126,7 @@ Error upsample_nearest2d_vec_out(KernelContext& context, const arguments::upsamp
   BERTH_RETURN_IF_ERROR(
       portable::read_upsampling(context, args.input, args.output_size, args.scale_factors, args.out, &u));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, args.out, portable::pooling_sizes(u).span()));
-  return upsample(context, u, 0, {step_of(u.axis[0], u.factor[0]), step_of(u.axis[1], u.factor[1])});
+  return upsample(context, u, kNearest, {step_of(u.axis[0], u.factor[0]), step_of(u.axis[1], u.factor[1])});
 }
 
 Error upsample_bilinear2d_vec_out(KernelContext& context, const arguments::upsample_bilinear2d_vec_out& args) {
@@ -124,13 +135,13 @@ Error upsample_bilinear2d_vec_out(KernelContext& context, const arguments::upsam
       portable::read_upsampling(context, args.input, args.output_size, args.scale_factors, args.out, &u));
   BERTH_RETURN_IF_ERROR(portable::resize_out(context, args.out, portable::pooling_sizes(u).span()));
   if (!args.align_corners) {
-    return upsample(context, u, 1, {step_of(u.axis[0], u.factor[0]), step_of(u.axis[1], u.factor[1])});
+    return upsample(context, u, kBilinear, {step_of(u.axis[0], u.factor[0]), step_of(u.axis[1], u.factor[1])});
   }
   float step[2] = {0, 0};
   for (int k = 0; k < 2; ++k) {
     if (u.axis[k].out > 1) step[k] = static_cast<float>(u.axis[k].in - 1) / static_cast<float>(u.axis[k].out - 1);
   }
-  return upsample(context, u, 2, step);
+  return upsample(context, u, kCornersAligned, step);
 }
 
 }  // namespace berth::vulkan

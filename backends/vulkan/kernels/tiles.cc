@@ -13,9 +13,6 @@ constexpr int64_t kRows = 8;      // of a group, as in tile.comp
 constexpr int64_t kColumns = 32;  // likewise
 constexpr int64_t kPlaces = 4;    // of an invocation, as in depthwise.comp
 
-// lavapipe ends an invocation's loops when they have come round 65535 times in all.
-constexpr int64_t kMostRounds = 65000;
-
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 bool whole(std::initializer_list<int64_t> values) {
@@ -51,19 +48,6 @@ bool turn(Product* p, Finish* finish) {
   finish->bias_by_row = !finish->bias_by_row;
   *p = turned;
   return true;
-}
-
-// Where the taps of the last axis and the channels lie one after the other in both factors, they are one run; `*limit`
-// is then where a line of B ends, else 0.
-void join_taps(Product* p, int64_t* limit) {
-  Product::Axis& x = p->axis[2];
-  *limit = 0;
-  const bool joins = x.taps > 1 && p->channel_a == 1 && p->channel_b == 1 && x.b == p->channels && x.tap_step == 1 &&
-                     x.tap_a == p->channels;
-  if (!joins) return;
-  *limit = x.size * p->channels;
-  p->channels *= x.taps;
-  x.taps = 1;
 }
 
 bool matrices_have_texels(const Product& p, const Finish& finish) {
@@ -139,6 +123,17 @@ void ask_for(Launch& ask, const Product& p, const Finish& finish, int64_t limit)
 }
 
 }  // namespace
+
+void join_taps(Product* p, int64_t* limit) {
+  Product::Axis& x = p->axis[2];
+  *limit = 0;
+  const bool joins = x.taps > 1 && p->channel_a == 1 && p->channel_b == 1 && x.b == p->channels && x.tap_step == 1 &&
+                     x.tap_a == p->channels;
+  if (!joins) return;
+  *limit = x.size * p->channels;
+  p->channels *= x.taps;
+  x.taps = 1;
+}
 
 bool has_texels(const Tensor& tensor, int64_t first) {
   const size_t texel = 4 * element_size(tensor.dtype());

@@ -33,6 +33,13 @@ void put_numbers(Launch& ask, const portable::Product& product, const Finish& fi
 Error run_tiles(KernelContext& context, const Gpu& gpu, const portable::Product& product, const Finish& finish,
                 bool* done);
 
+/// lavapipe ends an invocation's loops when they have come round 65535 times in all.
+constexpr int64_t kMostRounds = 65000;
+
+/// Where the taps of the last axis and the channels lie one after the other in both factors, they become one run;
+/// `*limit` is then where a line of B ends, else 0.
+void join_taps(portable::Product* product, int64_t* limit);
+
 /// Whether kernels may read a tensor as texels of four elements, from element `first` on.
 bool has_texels(const Tensor& tensor, int64_t first = 0);
 

@@ -3,12 +3,7 @@
 // all others fit into. WORDS: for devices that store nothing narrower than 32 bits in buffers.
 //
 // Conversions are the host's (kernels/portable/convert.h), to the bit.
-#include "halves.glsl"
-#define BOOL 4u
-#define U8 5u
-#define I8 6u
-#define I32 7u
-#define I64 8u
+#include "types.glsl"
 
 #ifdef WORDS
 #define TYPED(place, access, Block, name) \
@@ -38,8 +33,6 @@
 #define WRITES(place, Block, name) TYPED(place, writeonly, Block, name)
 #define COPY(name, i, from, j) PUT_BITS(name, i, BITS(from, j))
 
-#define HAS_8(type) ((type) == BOOL || (type) == U8 || (type) == I8)
-#define HAS_16(type) ((type) == F16 || (type) == BF16)
 #define IS_REAL(type) ((type) <= BF16)
 #define WORD(name, i) (name##_type == I64 ? 2 * (i) : (i))
 #define SECOND(name, i) (name##_type == I64 ? 2 * (i) + 1 : (i))
