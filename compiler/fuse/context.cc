@@ -65,6 +65,16 @@ Targets targets_of_bytes(const Targets& targets) {
   return own;
 }
 
+bool multiplies_bytes(const targets::Target& target) {
+  return takes_bytes(target) || (target.fuses && target.backend == "berth.vulkan");
+}
+
+Targets targets_of_byte_products(const Targets& targets) {
+  Targets own;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(own), multiplies_bytes);
+  return own;
+}
+
 // What a delegate makes lives on its device; shape rules know the first argument's alone, which may be a constant.
 static void settle(const Module& module, Method& method, const Targets& targets) {
   const NodeTargets of = targets_of_nodes(module, method, targets);

@@ -29,6 +29,13 @@ bool takes_bytes(const targets::Target& target);
 /// Those of `targets` that take bytes.
 Targets targets_of_bytes(const Targets& targets);
 
+/// Whether `target` multiplies integers of 8 bits (berth::quantized_conv and quantized_linear, of constant weights) and
+/// moves them: those that take bytes, and vulkan. Its other fused operators are for floats.
+bool multiplies_bytes(const targets::Target& target);
+
+/// Those of `targets` that multiply bytes.
+Targets targets_of_byte_products(const Targets& targets);
+
 /// A method while a pass rewrites it.
 class Context {
  public:

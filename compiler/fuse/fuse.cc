@@ -164,7 +164,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
 bool keeps_quantized(const Targets& targets) {
   bool any = false;
   for (const targets::Target& target : targets) {
-    if (!target.is_portable() && !takes_bytes(target)) return false;
+    if (!target.is_portable() && !multiplies_bytes(target)) return false;
     any = any || !target.is_portable();
   }
   return any;

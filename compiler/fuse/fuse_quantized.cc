@@ -177,6 +177,7 @@ class QuantizedProducts {
 
   // Both sides dequantised, and computed: those of attention. Each has one scale and zero point, which are known.
   Expected<passes::Action> products_of_a_batch(Context& context, ir::Builder& build, NodeId id) {
+    if (!takes_bytes(context.target(id))) return passes::Action::keep();
     const Node node = context.node(id);
     const auto input = product_input(context, value_argument(node, arg::bmm_out::self));
     const auto weight = product_input(context, value_argument(node, arg::bmm_out::mat2));
@@ -550,7 +551,7 @@ class QuantizedProducts {
 
 Expected<passes::Changed> fuse_quantized(ir::Module& module, const Targets& targets, const passes::Options& options) {
   const Given given = given_by(module);
-  return rewrite_regions(module, targets_of_bytes(targets), options, [&given] {
+  return rewrite_regions(module, targets_of_byte_products(targets), options, [&given] {
     auto products = std::make_shared<QuantizedProducts>(given);
     return Visit(
         [products](Context& context, ir::Builder& build, NodeId id) { return products->visit(context, build, id); });

@@ -8,8 +8,9 @@
 //
 // Weights and their scales are constants; the input's scale may be one of the run. Where a result of 8 bits has nothing
 // but limits behind it, its scale and the limits go into the scale of the sums and the range, as in ONNX Runtime's
-// QLinearConv. For targets that take bytes (takes_bytes()). What is not matched stays as it is, and folding makes
-// numbers of its constants afterwards.
+// QLinearConv. For targets that multiply bytes (multiplies_bytes()); products of two tensors that are computed, as in
+// attention, only for those that take bytes everywhere (takes_bytes()). What is not matched stays as it is, and folding
+// makes numbers of its constants afterwards.
 #pragma once
 
 #include "compiler/fuse/context.h"

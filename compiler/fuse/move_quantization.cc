@@ -288,7 +288,7 @@ std::set<ValueId> outputs_of(const ir::Method& method) {
 
 Expected<passes::Changed> move_quantization(ir::Module& module, const Targets& targets,
                                             const passes::Options& options) {
-  return rewrite_regions(module, targets_of_bytes(targets), options, [] {
+  return rewrite_regions(module, targets_of_byte_products(targets), options, [] {
     const auto outputs = std::make_shared<std::set<ValueId>>();
     return Visit([outputs](Context& context, ir::Builder& build, NodeId id) {
       if (outputs->empty()) *outputs = outputs_of(context.method());

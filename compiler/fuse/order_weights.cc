@@ -32,17 +32,45 @@ std::vector<uint8_t> in_order(const std::vector<uint8_t>& from, const std::vecto
   return to;
 }
 
+bool is_depthwise(const ir::TensorType& weight, const Node& node, size_t groups_at) {
+  return weight.shape[0] == std::get<ir::Dim>(node.args[groups_at]) && weight.shape[1] == ir::Dim(1);
+}
+
 Order order_of_convolution(const Node& node, const ir::TensorType& weight, size_t groups_at, size_t transposed_at) {
   if (weight.rank() != 4) return {};
-  const auto groups = std::get<ir::Dim>(node.args[groups_at]);
-  const bool alone = weight.shape[0] == groups && weight.shape[1] == ir::Dim(1);
-  if (alone) return {1, 2, 3, 0};
+  if (is_depthwise(weight, node, groups_at)) return {1, 2, 3, 0};
   if (!std::get<bool>(node.args[transposed_at])) return {0, 2, 3, 1};
-  return groups == ir::Dim(1) ? Order{1, 2, 3, 0} : Order();
+  return std::get<ir::Dim>(node.args[groups_at]) == ir::Dim(1) ? Order{1, 2, 3, 0} : Order();
+}
+
+bool has_constant_weight(const Node& node) {
+  switch (node.op->id) {
+    case OpId::fused_linear_out:
+    case OpId::fused_conv_out:
+    case OpId::convolution_out:
+    case OpId::quantized_linear_out:
+    case OpId::quantized_conv_out: return true;
+    default: return false;
+  }
+}
+
+bool is_quantized(const Node& node) { return node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out); }
+
+size_t weight_of(const Node& node) {
+  constexpr size_t kWeight = arg::fused_conv_out::weight;
+  static_assert(kWeight == size_t{arg::fused_linear_out::weight} && kWeight == size_t{arg::convolution_out::weight});
+  constexpr size_t kQuantized = arg::quantized_conv_out::weight;
+  static_assert(kQuantized == size_t{arg::quantized_linear_out::weight});
+  return is_quantized(node) ? kQuantized : kWeight;
 }
 
 // Empty where the weight stays as it is.
 Order order_of(const Node& node, const ir::TensorType& weight) {
+  if (node.is(OpId::quantized_linear_out)) return weight.rank() == 2 ? Order{1, 0} : Order();
+  if (node.is(OpId::quantized_conv_out)) {
+    if (weight.rank() != 4) return {};
+    return is_depthwise(weight, node, arg::quantized_conv_out::groups) ? Order{1, 2, 3, 0} : Order{0, 2, 3, 1};
+  }
   if (node.is(OpId::fused_linear_out)) return weight.rank() == 2 ? Order{1, 0} : Order();
   if (node.is(OpId::fused_conv_out)) {
     return order_of_convolution(node, weight, arg::fused_conv_out::groups, arg::fused_conv_out::transposed);
@@ -56,20 +84,17 @@ class Orderer {
 
   bool visit(ir::NodeId id) {
     const Node& node = method_.node(id);
-    if (!node.is(OpId::fused_linear_out) && !node.is(OpId::fused_conv_out) && !node.is(OpId::convolution_out)) {
-      return false;
-    }
-    constexpr size_t kWeight = arg::fused_conv_out::weight;
-    static_assert(kWeight == size_t{arg::fused_linear_out::weight} && kWeight == size_t{arg::convolution_out::weight});
-    const ir::Constant* constant = ir::constant_of(module_, method_, node.args[kWeight]);
+    if (!has_constant_weight(node)) return false;
+    const size_t weight = weight_of(node);
+    const ir::Constant* constant = ir::constant_of(module_, method_, node.args[weight]);
     if (constant == nullptr || !constant->type.is_contiguous()) return false;
     const Order order = order_of(node, constant->type);
     if (order.empty()) return false;
-    const ValueId dense = std::get<ValueId>(node.args[kWeight]);
+    const ValueId dense = std::get<ValueId>(node.args[weight]);
     const auto key = std::make_pair(method_.value(dense).constant, order);
     auto made = made_.find(key);
     if (made == made_.end()) made = made_.emplace(key, add(*constant, order)).first;
-    method_.node(id).args[kWeight] = method_.constant_value(module_, made->second);
+    method_.node(id).args[weight] = method_.constant_value(module_, made->second);
     return true;
   }
 

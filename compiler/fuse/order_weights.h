@@ -5,6 +5,8 @@
 //       of each channel by itself          →  (1, 2, 3, 0): the channels are side by side
 //     berth::linear     [in, out]          →  (1, 0)
 //
+// of berth::quantized_conv and quantized_linear too.
+//
 // The sizes stay as they are, so that kernels which take any order compute the same. For targets that say so
 // (targets::Target::depth_last).
 #pragma once

@@ -29,9 +29,11 @@ std::string orders(const ir::Module& module) {
   ir::for_each_graph(method, method.body, [&](const ir::Graph& graph) {
     for (ir::NodeId id : graph.nodes) {
       const ir::Node& node = method.node(id);
-      if (!node.is(ir::OpId::fused_conv_out) && !node.is(ir::OpId::fused_linear_out)) continue;
+      const bool bytes = node.is(ir::OpId::quantized_conv_out) || node.is(ir::OpId::quantized_linear_out);
+      if (!node.is(ir::OpId::fused_conv_out) && !node.is(ir::OpId::fused_linear_out) && !bytes) continue;
       text += text.empty() ? "" : " ";
-      const std::vector<uint8_t> order = ir::constant_of(module, method, node.args[1])->type.dim_order;
+      const size_t weight = bytes ? size_t{arg::quantized_conv_out::weight} : size_t{arg::fused_conv_out::weight};
+      const std::vector<uint8_t> order = ir::constant_of(module, method, node.args[weight])->type.dim_order;
       if (order.empty()) text += "rows";
       for (const uint8_t d : order) text += std::to_string(d);
     }
@@ -95,6 +97,35 @@ TEST(OrderWeights, LinearLayersHaveTheirInputsInnermost) {
   for (const ir::Constant& constant : module.constants) made += constant.name.find("_ordered") != std::string::npos;
   EXPECT_EQ(made, 1u) << "of two layers with one weight";
   expect_same_outputs(kLinear);
+}
+
+// Convolutions, one of each channel by itself, and a linear layer, all of bytes.
+TEST(OrderWeights, ThoseOfBytesToo) {
+  const std::string text = R"(
+    const @w: i8[4,3,1,1] = dense<[-128, -3, 0, 5, 77, 127, -1, 9, 40, -60, 2, 1]>
+    const @d: i8[4,1,1,2] = dense<[-128, -3, 0, 5, 77, 127, -1, 9]>
+    const @m: i8[4,2] = dense<[-128, -3, 0, 5, 77, 127, -1, 9]>
+    method forward(%x: u8[1,3,5,5]) {
+      %w: i8[4,3,1,1] = const @w
+      %d: i8[4,1,1,2] = const @d
+      %m: i8[4,2] = const @m
+      %xf: f32[1,3,5,5] = quantized_decomposed::dequantize_per_tensor(%x, 0.5, 7, 0, 255, u8)
+      %wf: f32[4,3,1,1] = quantized_decomposed::dequantize_per_tensor(%w, 0.25, 0, -128, 127, i8)
+      %df: f32[4,1,1,2] = quantized_decomposed::dequantize_per_tensor(%d, 0.25, 0, -128, 127, i8)
+      %mf: f32[4,2] = quantized_decomposed::dequantize_per_tensor(%m, 0.25, 0, -128, 127, i8)
+      %c: f32[1,4,5,5] = aten::convolution(%xf, %wf, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %q: i8[1,4,5,5] = quantized_decomposed::quantize_per_tensor(%c, 64, 3, -128, 127, i8)
+      %qf: f32[1,4,5,5] = quantized_decomposed::dequantize_per_tensor(%q, 64, 3, -128, 127, i8)
+      %e: f32[1,4,5,4] = aten::convolution(%qf, %df, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 4)
+      %r: i8[1,4,5,4] = quantized_decomposed::quantize_per_tensor(%e, 512, 3, -128, 127, i8)
+      %rows: i8[20,4] = aten::view_copy(%r, [20, 4])
+      %rf: f32[20,4] = quantized_decomposed::dequantize_per_tensor(%rows, 512, 3, -128, 127, i8)
+      %y: f32[20,2] = aten::mm(%rf, %mf)
+      return %y
+    }
+  )";
+  EXPECT_EQ(orders(ordered(text)), "0231 1230 10");
+  expect_same_outputs(text);
 }
 
 TEST(OrderWeights, TargetsThatDidNotAskKeepThem) { EXPECT_EQ(orders(ordered(kLinear, false)), "rows rows"); }
