@@ -34,6 +34,7 @@
 #include "compiler/fuse/share_tables.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
+#include "compiler/fuse/sum_before_product.h"
 #include "compiler/fuse/take_rows.h"
 #include "compiler/fuse/widen_transposed.h"
 #include "compiler/passes/dce.h"
@@ -101,6 +102,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("join_lstm_steps", join_lstm_steps),
       pass("fuse_gru", fuse_gru),
       // Products that these steps were made of are not to become operators.
+      {"dce", passes::dce},
+      // Before products, which have no place for what sums their rows.
+      pass("sum_before_product", sum_before_product),
       {"dce", passes::dce},
       // Behind all that look for permutations of heads.
       pass("move_permutes", move_permutes),
