@@ -13,6 +13,7 @@
 //     fuse_lstm               a step of an LSTM
 //     join_lstm_steps         all steps of an LSTM
 //     fuse_gru                steps of a GRU
+//     sum_before_product      sums over rows of a matrix product, before it
 //     move_permutes           element-wise operators before the permutations of convolutions
 //     fuse_products           convolution or matrix product + bias + residual + activation
 //     split_concatenations    convolutions over joined channels, as sums over the parts
@@ -56,6 +57,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets);
 /// Whether fold_constants is to leave quantised weights to these passes (passes::Options::keep_quantized): fused
 /// products of quantised numbers are made for all of `targets` that have delegates, of which there is one.
 bool keeps_quantized(const Targets& targets);
+
+/// The same for weights of fewer than 8 bits (passes::Options::keep_narrow), which only targets that take bytes
+/// everywhere have.
+bool keeps_narrow(const Targets& targets);
 
 /// NotSupported when a fused operator stands outside of delegates, where no kernel of the program's own library runs
 /// it; names the node.
