@@ -34,5 +34,39 @@ TEST(Folding, FoldedNodesTakeNoBytesInTheArena) {
   EXPECT_LE(report.arenas[0].bytes, 128) << "x and y";
 }
 
+// What fusion made of the nodes, in a line each.
+std::string fused_for_vulkan(const std::string& text) {
+  auto module = ir::parse(text, "test");
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  if (!module.ok()) return "";
+  CompileOptions options;
+  options.target = "vulkan:0";
+  options.why = {"fusion"};
+  CompileReport report;
+  const auto program = compile(std::move(*module), options, &report);
+  EXPECT_TRUE(program.ok()) << program.error().text();
+  EXPECT_EQ(report.delegates.size(), 1u);
+  std::string lines;
+  for (const std::string& line : report.why) lines += line + "\n";
+  return lines;
+}
+
+// They stay bytes for products of bytes, and so does what those leave.
+TEST(Folding, WeightsOfBytesThatMeetFloatsAreFloatsInDelegates) {
+  const std::string lines = fused_for_vulkan(R"(
+      const @q: i8[3,4] = dense<[1, -2, 3, -4, 5, -6, 7, -8, 1, 2, 3, 4]>
+      const @s: f32[] = dense<[0.5]>
+      method forward(%x: f32[2,3]) {
+        %q: i8[3,4] = const @q
+        %s: f32[] = const @s
+        %f: f32[3,4] = dim_order_ops::_to_dim_order_copy(%q, false, none, f32)
+        %w: f32[3,4] = aten::mul.Tensor(%f, %s)
+        %y: f32[2,4] = aten::mm(%x, %w)
+        %z: f32[2,4] = aten::relu(%y)
+        return %z
+      })");
+  EXPECT_NE(lines.find("fused into berth::linear"), std::string::npos) << lines;
+}
+
 }  // namespace
 }  // namespace berth

@@ -57,6 +57,16 @@ std::function<Expected<passes::Changed>(ir::Module&, const passes::Options&)> if
   };
 }
 
+// Whether all that make delegates are `such`, of which there is one.
+bool all_delegates(const Targets& targets, bool (*such)(const targets::Target& target)) {
+  bool any = false;
+  for (const targets::Target& target : targets) {
+    if (!target.is_portable() && !such(target)) return false;
+    any = any || !target.is_portable();
+  }
+  return any;
+}
+
 }  // namespace
 
 std::vector<passes::Pass> fuse_passes(Targets targets) {
@@ -165,14 +175,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
   };
 }
 
-bool keeps_quantized(const Targets& targets) {
-  bool any = false;
-  for (const targets::Target& target : targets) {
-    if (!target.is_portable() && !multiplies_bytes(target)) return false;
-    any = any || !target.is_portable();
-  }
-  return any;
-}
+bool keeps_quantized(const Targets& targets) { return all_delegates(targets, multiplies_bytes); }
+bool keeps_narrow(const Targets& targets) { return all_delegates(targets, takes_bytes); }
 
 Status check_outside(const ir::Module& module) {
   for (const ir::Method& method : module.methods) {

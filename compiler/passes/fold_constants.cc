@@ -88,7 +88,9 @@ class Folder {
     for (size_t i = 0; i < results.size(); ++i) {
       const ir::Value& result = method_.value(results[i]);
       const std::string name = result.name;
-      values.push_back(build.constant(*result.tensor(), blobs[i], name));
+      ir::TensorType type = *result.tensor();
+      type.device = Device();
+      values.push_back(build.constant(std::move(type), blobs[i], name));
       uses_->resize(module_.constants.size());
       uses_->back() = value_uses_[results[i]];
     }
@@ -100,6 +102,8 @@ class Folder {
     if (node.op->infer == nullptr || node.results.empty() || node.op->is_random()) return false;
     // Its kernel is the runtime's.
     if (node.op->own != nullptr) return false;
+    // Constants are on the cpu; what a delegate computes of them alone is one too, a copy between devices is not.
+    if (node.op->is_device_copy()) return false;
     // Weights were quantised to be small.
     if (node.op->is_dequantization()) return false;
     if (options_.keep_quantized && widens_bytes(node)) return false;
@@ -110,8 +114,7 @@ class Folder {
       ir::for_each_dim(a, [&](const ir::Dim& d) { constant = constant && d.is_constant(); });
     }
     for (ValueId result : node.results) {
-      const ir::TensorType* type = method_.value(result).tensor();
-      constant = constant && type != nullptr && type->device.is_cpu();
+      constant = constant && method_.value(result).tensor() != nullptr;
     }
     return constant;
   }
@@ -121,7 +124,8 @@ class Folder {
     if (!node.is(OpId::to_dim_order_copy_out) && !node.is(OpId::to_copy_out)) return false;
     const ir::TensorType* from = method_.value(std::get<ValueId>(node.args[0])).tensor();
     if (from == nullptr || !is_floating(method_.tensor(node.results[0]).dtype)) return false;
-    const bool bytes = from->dtype == DType::kU8 || from->dtype == DType::kI8 || is_narrow_integer(from->dtype);
+    const bool narrow = options_.keep_narrow && is_narrow_integer(from->dtype);
+    const bool bytes = from->dtype == DType::kU8 || from->dtype == DType::kI8 || narrow;
     return bytes && ir::max_numel(*from, module_.symbols) > 1;
   }
 

@@ -23,6 +23,8 @@ struct Options {
   /// Whether constants of integers of at most 8 bits that are made floats stay as they are, for products of quantised
   /// numbers: fold_constants.
   bool keep_quantized = false;
+  /// Whether those of fewer than 8 bits do so too.
+  bool keep_narrow = true;
   /// Whether the runner verifies the module after every pass; builds with assertions always do.
   bool verify = false;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder, which must exist.
