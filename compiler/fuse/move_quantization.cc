@@ -144,7 +144,8 @@ class Mover {
       if (!byte) return passes::Action::keep();
       args[arg::constant_pad_nd_out::value] = Dim(*byte);
     }
-    if (move == Move::kMost && context_.uses(node.results[1]) != 0) return passes::Action::keep();
+    const bool sees_all = move != Move::kMost || (context_.uses(node.results[1]) == 0 && windows_hold_elements(node));
+    if (!sees_all) return passes::Action::keep();
     context_.remark(node, Reason::kFused, "a move of bytes");
     const Node maker = *first->maker;
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> moved, build_.create(*node.op, std::move(args), node.source));
@@ -155,6 +156,31 @@ class Mover {
       context_.replaced(node.results[i], made[i]);
     }
     return passes::Action::replace(std::move(made));
+  }
+
+  // Whether no window of a pooling lies in the padding alone, whose largest is less than any byte stands for.
+  bool windows_hold_elements(const Node& node) const {
+    namespace pool = arg::max_pool2d_with_indices_out;
+    const auto& kernel = std::get<DimList>(node.args[pool::kernel_size]);
+    const auto& stride = std::get<DimList>(node.args[pool::stride]);
+    const auto& padding = std::get<DimList>(node.args[pool::padding]);
+    const auto& dilation = std::get<DimList>(node.args[pool::dilation]);
+    const auto of_axis = [](const DimList& list, int k) { return list[list.size() == 1 ? 0 : k].value; };
+    const ir::TensorType& in = context_.type(std::get<ValueId>(node.args[pool::self]));
+    const ir::TensorType& out = context_.type(node.results[0]);
+    for (int k = 0; k < 2; ++k) {
+      const int64_t spread = of_axis(dilation, k), taps = of_axis(kernel, k), pad = of_axis(padding, k);
+      if (spread == 1 || pad == 0) continue;
+      const Dim size = in.shape[in.rank() - 2 + k], count = out.shape[out.rank() - 2 + k];
+      if (!size.is_constant() || !count.is_constant()) return false;
+      const int64_t step = stride.empty() ? taps : of_axis(stride, k);
+      for (int64_t i = 0; i < count.value; ++i) {
+        int64_t at = i * step - pad, tap = 0;
+        for (; tap < taps && (at < 0 || at >= size.value); ++tap) at += spread;
+        if (tap == taps) return false;
+      }
+    }
+    return true;
   }
 
   // The byte that stands for what a padding writes.

@@ -101,6 +101,19 @@ TEST(MoveQuantization, WindowsOfBytes) {
   EXPECT_NE(falling.text.find("f32[1,4,3,3], "), std::string::npos) << falling.text;
 }
 
+// The largest of a window in the padding alone is less than what any byte stands for.
+TEST(MoveQuantization, WindowsThatSeeNoElementStayOfNumbers) {
+  const auto pooled = [](const std::string& result, const std::string& dilation) {
+    return fused_body("%q: u8[1,4,6,6]", numbers("q", "x") + "%m: f32" + result + ", %i: i64" + result +
+                                             " = aten::max_pool2d_with_indices(%x, [2, 2], [1], [1, 1], " + dilation +
+                                             ", false)\nreturn %m");
+  };
+  const Fused none = pooled("[1,4,1,1]", "[7, 7]");
+  EXPECT_NE(none.text.find("f32[1,4,1,1], "), std::string::npos) << none.text;
+  const Fused some = pooled("[1,4,5,5]", "[3, 3]");
+  EXPECT_NE(some.text.find("u8[1,4,5,5], "), std::string::npos) << some.text;
+}
+
 TEST(MoveQuantization, JoinsAndCutsBytes) {
   const std::string join = "%m: f32[1,8,6,6] = aten::cat([%x, %y], 1)";
   const std::string whole = "[1,8,6,6]";

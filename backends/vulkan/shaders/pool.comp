@@ -62,7 +62,11 @@ void main() {
   const int to = BEGIN(0) + image * STRIDE(1, 0) + channel * STRIDE(1, 1) + row * STRIDE(1, 2) + column * STRIDE(1, 3);
   const int place = image * STRIDE(2, 0) + channel * STRIDE(2, 1) + row * STRIDE(2, 2) + column * STRIDE(2, 3);
   const int to_index = BEGIN(2) + 2 * place;
+#ifdef ANY_TYPE
+  float sum = x_type == I8 ? -128.0 : 0.0;
+#else
   float sum = KIND == 0u ? -kInfinity : 0.0;
+#endif
   int best = min(from_y, height - 1) * width + min(from_x, width - 1);
   for (int y = from_y; y < to_y; y += step_y) {
     for (int k = from_x; k < to_x; k += step_x) {
