@@ -100,6 +100,24 @@ TEST_F(VulkanQuantized, ConvolutionsOfAllKinds) {
   EXPECT_GT(tried, 15);
 }
 
+// Few elements of long sums, and sums longer than lavapipe lets an invocation's loops run.
+TEST_F(VulkanQuantized, DeepProductsInParts) {
+  const int32_t depths[] = {2000, 2001, 70001, 280000};
+  for (const int32_t depth : depths) {
+    SCOPED_TRACE(depth);
+    QuantizedCases cases(depth);
+    expect_same_product(cases.linear(5, depth, 6), true);
+  }
+  QuantizedCases cases(7);
+  QuantizedCases::Image image;
+  image.in = 7301;
+  image.out = 2;
+  image.size = image.kernel = {3, 3};
+  image.stride = image.dilation = {1, 1};
+  image.padding = {1, 1};
+  expect_same_product(*cases.convolution(image, {0, 2, 3, 1}), true);
+}
+
 // Padding is the input's zero point, of which each kernel has its own way to make 0.
 TEST_F(VulkanQuantized, ConvolutionsOfImagesWhoseChannelsAreInnermost) {
   for (unsigned seed = 0; seed < 2 * kCases && !HasFailure(); ++seed) {

@@ -248,6 +248,41 @@ TEST_F(VulkanTyped, BytesThatMove) {
   }
 }
 
+TEST_F(VulkanTyped, PaddingOfEveryType) {
+  using List = std::vector<int64_t>;
+  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(9)};
+      const Array a = numbers(dice, dtype, s);
+      List pads;
+      std::vector<int32_t> sizes = s;
+      for (int d = 2; d >= 1; --d) {
+        for (int side = 0; side < 2; ++side) {
+          pads.push_back(dice.number(sizes[d] > 1 ? -1 : 0, 3));
+          sizes[d] += static_cast<int32_t>(pads.back());
+        }
+      }
+      const Array y(dtype, sizes, {}, dice.order(3));
+      EXPECT_SAME(constant_pad_nd_out, {a, pads, dtype == DType::kBool ? 1 : 3, y}, {a}, {y});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// The largest of none is the least that there is.
+TEST_F(VulkanTyped, WindowsOfBytesInThePaddingAlone) {
+  using List = std::vector<int64_t>;
+  for (const DType dtype : {DType::kU8, DType::kI8}) {
+    Dice dice(1);
+    const Array x = numbers(dice, dtype, {1, 3, 6, 6}, false), y(dtype, {1, 3, 1, 1});
+    const Array indices(DType::kI64, y.sizes());
+    EXPECT_SAME(max_pool2d_with_indices_out, {x, List{2, 2}, List{1, 1}, List{1, 1}, List{7, 7}, false, y, indices},
+                {x, indices}, {y});
+  }
+}
+
 TEST_F(VulkanTyped, CastsAreTheHosts) {
   Dice dice(1);
   std::vector<double> values = {

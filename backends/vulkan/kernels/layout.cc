@@ -1,9 +1,12 @@
 // The same elements with other sizes, in another order, or a part of them; tensors joined and taken apart. What these
 // operators name are boxes inside tensors.
+#include <algorithm>
+
 #include "backends/vulkan/kernels/kernels.h"
 #include "backends/vulkan/kernels/typed.h"
 #include "kernels/portable/layout_boxes.h"
 #include "kernels/portable/layout_sizes.h"
+#include "kernels/portable/pad.h"
 
 namespace berth::vulkan {
 namespace {
@@ -53,6 +56,33 @@ Error squeeze(KernelContext& context, const Tensor& self, const Integers& dims, 
 }
 
 }  // namespace
+
+// All of the result is the value, and the part that is the input's is copied over it.
+Error constant_pad_nd_out(KernelContext& context, const arguments::constant_pad_nd_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  portable::Padding padding;
+  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.pad, &padding));
+  Sizes padded, kept;
+  int64_t from = 0;
+  for (int d = 0; d < self.rank(); ++d) {
+    const int64_t before = padding.before[d], after = padding.after[d], size = self.size(d) + before + after;
+    if (size < 0 || size > INT32_MAX) {
+      return context.fail(Error::kInvalidArgument, "a dimension would be padded to a size that there is not");
+    }
+    const int64_t cut = std::max<int64_t>(-before, 0) + std::max<int64_t>(-after, 0);
+    portable::push_size(&padded, static_cast<int32_t>(size));
+    portable::push_size(&kept, static_cast<int32_t>(std::max<int64_t>(self.size(d) - cut, 0)));
+    from += std::max<int64_t>(-before, 0) * self.stride(d);
+  }
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, padded));
+  int64_t to = 0;
+  for (int d = 0; d < out.rank(); ++d) to += std::max<int64_t>(padding.before[d], 0) * out.stride(d);
+  Typed fill(context, TypedOp::kWhere);
+  fill.whole(1).element(args.value, out.dtype()).element(args.value, out.dtype());
+  BERTH_RETURN_IF_ERROR(fill.run_sized(out));
+  return copy_box(context, kept.span(), self, from, self.strides(), out, to, out.strides());
+}
 
 #define COPY(identifier) \
   Error identifier(KernelContext& context, const arguments::identifier& args) { \

@@ -188,6 +188,39 @@ Error run_texels(KernelContext& context, const Call& call, bool* done) {
   return ask.run(up(p.rows, kRows) * up(p.columns(), kColumns) * p.batches(), 1);
 }
 
+// The form without the dot product of devices, and with it.
+struct Forms {
+  ShaderId plain;
+  ShaderId with_dot;
+  ShaderId of(const Gpu& gpu) const { return gpu.has_dot_products() ? with_dot : plain; }
+};
+constexpr Forms kBlock = {ShaderId::quantized_block, ShaderId::quantized_block_dot};
+constexpr Forms kDeepWords = {ShaderId::quantized_deep_words, ShaderId::quantized_deep_words_dot};
+constexpr Forms kWords = {ShaderId::quantized_words, ShaderId::quantized_words_dot};
+
+// As products of floats have it (buffer_products.cc): long sums of few elements in parts, and those near to the end of
+// an invocation's loops; squares where one is half full at least.
+Error run_buffers(KernelContext& context, const Gpu& gpu, const Call& call) {
+  const Product& p = call.product;
+  const bool words = takes_words(call);
+  const int64_t unit = words ? 4 : 1;
+  const int64_t rounds = p.taps() * (1 + p.channels / unit);
+  const int64_t elements = p.rows * p.columns() * p.batches();
+  const bool few = gpu.is_card() && p.depth() >= 512 && elements <= (gpu.is_large_card() ? 16384 : 4096);
+  if (few || (gpu.ends_loops() && rounds > kMostRounds)) {
+    constexpr int64_t kGroup = 128;  // as in quantized_deep.comp
+    Launch ask = ask_of(context, words ? kDeepWords.of(gpu) : ShaderId::quantized_deep, call);
+    ask.rounds(up(p.depth() / unit, kGroup));
+    return ask.run(p.rows * up(p.columns(), 4) * p.batches(), 1);
+  }
+  if (words && gpu.is_card() && p.rows >= 16 && p.columns() >= 16 && p.depth() >= 32) {
+    constexpr int64_t kSide = 32;  // as in quantized_block.comp
+    return ask_of(context, kBlock.of(gpu), call).run(up(p.rows, kSide) * up(p.columns(), kSide) * p.batches(), 1);
+  }
+  return ask_of(context, words ? kWords.of(gpu) : ShaderId::quantized, call)
+      .run(up(p.rows, 4) * up(p.columns(), 4) * p.batches());
+}
+
 Error run(KernelContext& context, const Call& call) {
   const Product& p = call.product;
   if (p.rows == 0 || p.columns() == 0 || p.batches() == 0) return Error::kOk;
@@ -197,19 +230,7 @@ Error run(KernelContext& context, const Call& call) {
     const Error error = run_texels(context, call, &done);
     if (done) return error;
   }
-  const bool dot = gpu.has_dot_products();
-  const bool words = takes_words(call);
-  if (words && gpu.is_card() && p.rows >= 16 && p.columns() >= 16 && p.depth() >= 32) {
-    constexpr int64_t kSide = 32;   // as in quantized_block.comp
-    constexpr int64_t kDepth = 32;  // channels of a slice, which takes 13 rounds
-    Launch ask = ask_of(context, dot ? ShaderId::quantized_block_dot : ShaderId::quantized_block, call);
-    ask.rounds(up(p.depth(), kDepth) * 13);
-    return ask.run(up(p.rows, kSide) * up(p.columns(), kSide) * p.batches(), 1);
-  }
-  const ShaderId of_words = dot ? ShaderId::quantized_words_dot : ShaderId::quantized_words;
-  Launch ask = ask_of(context, words ? of_words : ShaderId::quantized, call);
-  ask.rounds(p.taps() * (1 + (words ? p.channels / 4 : p.channels)));
-  return ask.run(up(p.rows, 4) * up(p.columns(), 4) * p.batches());
+  return run_buffers(context, gpu, call);
 }
 
 Product linear_product(const Tensor& input, const Tensor& weight, const Tensor& out) {
