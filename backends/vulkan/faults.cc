@@ -9,6 +9,8 @@ const char* name_of(uint32_t op) {
     case PickOp::kGather: return "aten::gather";
     case PickOp::kIndex: return "aten::index";
     case PickOp::kIndexSelect: return "aten::index_select";
+    case PickOp::kScatter: return "aten::scatter";
+    case PickOp::kScatterAdd: return "aten::scatter_add";
   }
   return "an operator";
 }

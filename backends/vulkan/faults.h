@@ -7,7 +7,14 @@
 namespace berth::vulkan {
 
 /// The operators that look for indices out of range, by the numbers that kernels know them by.
-enum class PickOp : uint32_t { kEmbedding = 1, kGather = 2, kIndex = 3, kIndexSelect = 4 };
+enum class PickOp : uint32_t {
+  kEmbedding = 1,
+  kGather = 2,
+  kIndex = 3,
+  kIndexSelect = 4,
+  kScatter = 5,
+  kScatterAdd = 6
+};
 
 /// The bytes that kernels write one into (shaders/gather.comp): the first that is found since the host last looked.
 struct Fault {

@@ -56,6 +56,81 @@ TEST_P(VulkanKernelsOfTypes, ElementWiseOperatorsOfAnyOrderAndStretch) {
   }
 }
 
+// Of small and large numbers of either sign, zeros, infinities and what is not a number.
+TEST_P(VulkanKernelsOfTypes, FunctionsOfAKernelOfTheirOwn) {
+  std::vector<double> numbers = {0,        -0.0,      1,   -1, 0.5, -0.5,   1e-6, -1e-6,
+                                 INFINITY, -INFINITY, NAN, 80, -80, 100.25, 1e4};
+  Dice dice(1);
+  for (int i = 0; i < 50; ++i) numbers.push_back(dice.real() * (i % 5 == 0 ? 100 : 1));
+  const Array x(elements, {static_cast<int32_t>(numbers.size())}, numbers);
+  const Array y = room(x.sizes());
+  EXPECT_SAME(acos_out, {x, y}, {x}, {y});
+  EXPECT_SAME(acosh_out, {x, y}, {x}, {y});
+  EXPECT_SAME(asin_out, {x, y}, {x}, {y});
+  EXPECT_SAME(asinh_out, {x, y}, {x}, {y});
+  EXPECT_SAME(atan_out, {x, y}, {x}, {y});
+  EXPECT_SAME(atanh_out, {x, y}, {x}, {y});
+  EXPECT_SAME(ceil_out, {x, y}, {x}, {y});
+  EXPECT_SAME(cos_out, {x, y}, {x}, {y});
+  EXPECT_SAME(floor_out, {x, y}, {x}, {y});
+  EXPECT_SAME(log10_out, {x, y}, {x}, {y});
+  EXPECT_SAME(log1p_out, {x, y}, {x}, {y});
+  EXPECT_SAME(log2_out, {x, y}, {x}, {y});
+  EXPECT_SAME(sign_out, {x, y}, {x}, {y});
+  EXPECT_SAME(sin_out, {x, y}, {x}, {y});
+  EXPECT_SAME(trunc_out, {x, y}, {x}, {y});
+  EXPECT_SAME(logit_out, {x, nullptr, y}, {x}, {y});
+  EXPECT_SAME(logit_out, {x, 0.1, y}, {x}, {y});
+  // Of numbers below 80: these grow by what they are, and so do their errors.
+  std::vector<double> small;
+  for (const double number : numbers) small.push_back(std::fabs(number) < 20 ? number : NAN);
+  const Array s(elements, x.sizes(), small);
+  EXPECT_SAME(cosh_out, {s, y}, {s}, {y});
+  EXPECT_SAME(expm1_out, {s, y}, {s}, {y});
+  EXPECT_SAME(sinh_out, {s, y}, {s}, {y});
+  if (GetParam() == DType::kF32) EXPECT_SAME(tan_out, {s, y}, {s}, {y});
+}
+
+TEST_P(VulkanKernelsOfTypes, HalvesThatGateEachOther) {
+  for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
+    Dice dice(seed);
+    std::vector<int32_t> sizes = dice.sizes(3, 5);
+    const int dim = static_cast<int>(dice.number(0, 2));
+    const Array y = room(sizes, dice.order(3));
+    sizes[dim] *= 2;
+    const Array x = dice.array(sizes, true);
+    EXPECT_SAME(glu_out, {x, dim, y}, {x}, {y});
+  }
+}
+
+// Quotients that are whole numbers, or next to one, and divisors of either sign.
+TEST_P(VulkanKernelsOfTypes, DivisionsThatRound) {
+  std::vector<double> a, b;
+  const double most = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (const double x : {7.0, -7.0, 6.0, -6.0, 0.75, -0.75, 0.0, 100.5, most, nan}) {
+    for (const double y : {2.0, -2.0, 3.0, 0.25, -0.25, most, -most, nan}) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  const std::vector<int32_t> sizes = {static_cast<int32_t>(a.size())};
+  const Array x(elements, sizes, a), z(elements, sizes, b), y = room(sizes), number = room({});
+  EXPECT_SAME(fmod_Tensor_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(fmod_Scalar_out, {x, 1.5, y}, {x}, {y});
+  EXPECT_SAME(remainder_Tensor_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(remainder_Scalar_out, {x, -1.5, y}, {x}, {y});
+  EXPECT_SAME(floor_divide_out, {x, z, y}, {x, z}, {y});
+  for (const char* mode : {"floor", "trunc"}) {
+    EXPECT_SAME(div_out_mode, {x, z, mode, y}, {x, z}, {y});
+    EXPECT_SAME(div_Scalar_mode_out, {x, -1.5, mode, y}, {x}, {y});
+  }
+  EXPECT_SAME(div_out_mode, {x, z, nullptr, y}, {x, z}, {y});
+  EXPECT_SAME(atan2_out, {x, z, y}, {x, z}, {y});
+  EXPECT_SAME(pow_Scalar_out, {1.5, z, y}, {z}, {y});
+  EXPECT_SAME(clamp_Tensor_out, {x, z, nullptr, y}, {x, z}, {y});
+  EXPECT_SAME(clamp_Tensor_out, {x, nullptr, z, y}, {x, z}, {y});
+}
+
 TEST_P(VulkanKernelsOfTypes, FunctionsAlsoOfWhatIsNotANumber) {
   std::vector<double> values = {NAN,   INFINITY, -INFINITY, 0,   -0.0, 1e-30, -1e-30, 1e30,
                                 -1e30, 88,       -88,       0.5, -0.5, 1,     -1};
@@ -170,6 +245,14 @@ class VulkanRows : public VulkanKernelsOfTypes {
     EXPECT_SAME(sum_IntList_out, {x, dims, false, nullptr, plane}, {x}, {plane});
     EXPECT_SAME(amax_out, {x, dims, false, plane}, {x}, {plane});
     EXPECT_SAME(amin_out, {x, dims, false, plane}, {x}, {plane});
+    const Array one = room({});
+    EXPECT_SAME(max_unary_out, {x, one}, {x}, {one});
+    EXPECT_SAME(min_unary_out, {x, one}, {x}, {one});
+    EXPECT_SAME(mean_dtype_out, {x, nullptr, one}, {x}, {one});
+    EXPECT_SAME(var_out, {x, dims, true, false, plane}, {x}, {plane});
+    EXPECT_SAME(var_correction_out, {x, dims, 0, false, plane}, {x}, {plane});
+    const Array means_of = room({s[0], s[1]});
+    EXPECT_SAME(var_mean_correction_out, {x, dims, nullptr, false, plane, means_of}, {x}, {plane, means_of});
     const Array kept = room({1, s[1], 1, s[3]}, dice.order(4));
     EXPECT_SAME(mean_out, {x, std::vector<int64_t>{0, 2}, true, nullptr, kept}, {x}, {kept});
     const Array weight = dice.array({s[2], s[3]});

@@ -271,6 +271,199 @@ TEST_F(VulkanTyped, PaddingOfEveryType) {
   }
 }
 
+TEST_F(VulkanTyped, CopiesOfSeveralBoxes) {
+  using List = std::vector<int64_t>;
+  for (uint32_t seed = 0; seed < 2 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(5) + 3, dice.size(5) + 3};
+      const Array a = numbers(dice, dtype, s), rows = numbers(dice, dtype, s, false);
+      const auto to = [&](const std::vector<int32_t>& sizes) {
+        return Array(dtype, sizes, {}, dice.order(sizes.size()));
+      };
+      const Array y = to(s), twice = to({2, 3 * s[0], s[1], s[2], 2 * s[3]}), flat(dtype, s);
+      EXPECT_SAME(repeat_out, {a, List{2, 3, 1, 1, 2}, twice}, {a}, {twice});
+      EXPECT_SAME(roll_out, {a, List{1, -2}, List{1, 3}, y}, {a}, {y});
+      EXPECT_SAME(roll_out, {rows, List{5}, List{}, flat}, {rows}, {flat});
+      const Array wide = to({s[0], s[1], s[2] + 3, s[3] - 1});
+      EXPECT_SAME(reflection_pad2d_out, {a, List{1, -2, 2, 1}, wide}, {a}, {wide});
+      EXPECT_SAME(replication_pad2d_out, {a, List{-2, 1, 3, 0}, wide}, {a}, {wide});
+      const Array line = numbers(dice, dtype, {2, 5}), longer = to({2, 11});
+      EXPECT_SAME(reflection_pad1d_out, {line, List{4, 2}, longer}, {line}, {longer});
+      EXPECT_SAME(replication_pad1d_out, {line, List{4, 2}, longer}, {line}, {longer});
+      const Array deep = to({s[0], s[1] + 2, s[2], s[3]});
+      EXPECT_SAME(replication_pad3d_out, {a, List{0, 0, 0, 0, 1, 1}, deep}, {a}, {deep});
+      const Array part = numbers(dice, dtype, {s[0], s[1], s[3]}), cut = numbers(dice, dtype, {s[0], s[1], 2, s[3]});
+      EXPECT_SAME(select_scatter_out, {a, part, 2, -1, y}, {a, part}, {y});
+      EXPECT_SAME(slice_scatter_out, {a, cut, 2, 0, 3, 2, y}, {a, cut}, {y});
+      const Array diagonal = to({s[0], s[1], std::min(s[2], s[3] - 1)});
+      EXPECT_SAME(diagonal_copy_out, {a, 1, 2, 3, diagonal}, {a}, {diagonal});
+      const Array small = numbers(dice, dtype, {2, 8, 3, 5}), large = to({2, 2, 6, 10});
+      EXPECT_SAME(pixel_shuffle_out, {small, 2, large}, {small}, {large});
+      const Array back = to({2, 8, 3, 5});
+      EXPECT_SAME(pixel_unshuffle_out, {large, 2, back}, {large}, {back});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+// Rows of fewer elements than a group has invocations, of more, and of some that are equal.
+TEST_F(VulkanTyped, WhatRowsComeTo) {
+  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(5)};
+      s[seed % 3] = static_cast<int32_t>(dice.number(1, seed % 2 == 0 ? 20 : 400));
+      const Array x = numbers(dice, dtype, s);
+      const int dim = static_cast<int>(dice.number(-3, 2));
+      const bool keeps = dice.coin();
+      std::vector<int32_t> left = s;
+      if (keeps) left[dim < 0 ? dim + 3 : dim] = 1;
+      if (!keeps) left.erase(left.begin() + (dim < 0 ? dim + 3 : dim));
+      const Array some(DType::kBool, left, {}, dice.order(left.size())), one(DType::kBool, {});
+      EXPECT_SAME(any_out, {x, dim, keeps, some}, {x}, {some});
+      EXPECT_SAME(any_all_out, {x, one}, {x}, {one});
+      const Array row(DType::kBool, {s[1]});
+      EXPECT_SAME(any_dims_out, {x, std::vector<int64_t>{0, 2}, false, row}, {x}, {row});
+      if (dtype == DType::kBool) continue;
+      const std::vector<uint8_t> order = dice.order(left.size());
+      const Array places(DType::kI64, left, {}, order), place(DType::kI64, {});
+      EXPECT_SAME(argmax_out, {x, dim, keeps, places}, {x}, {places});
+      EXPECT_SAME(argmin_out, {x, dim, keeps, places}, {x}, {places});
+      EXPECT_SAME(argmax_out, {x, nullptr, false, place}, {x}, {place});
+      const Array values(dtype, left, {}, order);
+      EXPECT_SAME(max_dim_max, {x, dim, keeps, values, places}, {x}, {values, places});
+      EXPECT_SAME(min_dim_min, {x, dim, keeps, values, places}, {x}, {values, places});
+      if (!is_integer(dtype)) continue;
+      const Array all(DType::kI64, {}), folded(DType::kI64, left), running(DType::kI64, s, {}, dice.order(3));
+      EXPECT_SAME(prod_out, {x, nullptr, all}, {x}, {all});
+      EXPECT_SAME(prod_int_out, {x, dim, keeps, nullptr, folded}, {x}, {folded});
+      EXPECT_SAME(cumsum_out, {x, dim, nullptr, running}, {x}, {running});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, RealNumbersThatRowsComeTo) {
+  exact = false;
+  for (const int32_t length : {7, 300}) {
+    Dice dice(static_cast<uint32_t>(length));
+    const Array x = dice.array({3, length, 2}, true), y = room({3, length, 2}), folded = room({3, 2}), all = room({});
+    EXPECT_SAME(cumsum_out, {x, 1, nullptr, y}, {x}, {y});
+    EXPECT_SAME(prod_int_out, {x, 1, false, nullptr, folded}, {x}, {folded});
+    EXPECT_SAME(prod_out, {x, nullptr, all}, {x}, {all});
+    const Array small = integers(DType::kI8, {4}, {1, -2, 3, 4}), real = room({4});
+    EXPECT_SAME(cumsum_out, {small, 0, static_cast<int64_t>(DType::kF32), real}, {small}, {real});
+  }
+}
+
+TEST_F(VulkanTyped, NotANumberIsTheFirstExtreme) {
+  const Array x(DType::kF32, {2, 4}, {1, NAN, 3, NAN, -1, 2, INFINITY, 2}), values = room({2}),
+                                                                            places(DType::kI64, {2});
+  EXPECT_SAME(max_dim_max, {x, 1, false, values, places}, {x}, {values, places});
+  EXPECT_SAME(min_dim_min, {x, 1, false, values, places}, {x}, {values, places});
+}
+
+TEST_F(VulkanTyped, TensorsOfOneNumber) {
+  using List = std::vector<int64_t>;
+  for (const DType dtype : kAll) {
+    SCOPED_TRACE(to_string(dtype));
+    const Array y(dtype, {3, 5}, {}, {1, 0}), x(dtype, {3, 5});
+    EXPECT_SAME(full_out, {List{3, 5}, 1, y}, {}, {y});
+    EXPECT_SAME(full_like_out, {x, 1, nullptr, y}, {x}, {y});
+    EXPECT_SAME(ones_out, {List{3, 5}, y}, {}, {y});
+    EXPECT_SAME(zeros_out, {List{3, 5}, y}, {}, {y});
+    EXPECT_SAME(fill_Scalar_out, {x, 1, y}, {x}, {y});
+  }
+}
+
+TEST_F(VulkanTyped, CountsAndNumbersOfTensors) {
+  for (const DType dtype : kAll) {
+    SCOPED_TRACE(to_string(dtype));
+    Dice dice(1);
+    const Array y(dtype, {3, 5}, {}, {1, 0}), x(dtype, {3, 5}), one = numbers(dice, dtype, {}), line(dtype, {7});
+    EXPECT_SAME(fill_Tensor_out, {x, one, y}, {x, one}, {y});
+    const Array number(dtype, {});
+    EXPECT_SAME(scalar_tensor_out, {1, number}, {}, {number});
+    const Array row = numbers(dice, dtype, {5});
+    EXPECT_SAME(copy_out, {x, row, false, y}, {x, row}, {y});
+    if (dtype == DType::kBool) continue;
+    EXPECT_SAME(arange_out, {7, line}, {}, {line});
+    EXPECT_SAME(arange_start_out, {10, -4, -2, line}, {}, {line});
+  }
+  exact = false;
+  const Array halves(DType::kF32, {9});
+  EXPECT_SAME(arange_start_out, {0.25, 4.5, 0.5, halves}, {}, {halves});
+}
+
+TEST_F(VulkanTyped, TrianglesOfAnyDiagonal) {
+  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array x = numbers(dice, dtype, {2, dice.size(6), dice.size(6)});
+      const Array y(dtype, x.sizes(), {}, dice.order(3));
+      EXPECT_SAME(tril_out, {x, dice.number(-3, 3), y}, {x}, {y});
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, ShiftsOfWholeNumbers) {
+  for (const DType dtype : kWhole) {
+    SCOPED_TRACE(to_string(dtype));
+    Dice dice(2);
+    const Array x = numbers(dice, dtype, {9, 9}, false), y(dtype, {9, 9});
+    const Array by = integers(dtype, {9}, {0, 1, 3, 7, 8, 31, 32, 63, 70});
+    EXPECT_SAME(bitwise_left_shift_Tensor_out, {x, by, y}, {x, by}, {y});
+    EXPECT_SAME(bitwise_right_shift_Tensor_out, {x, by, y}, {x, by}, {y});
+    EXPECT_SAME(bitwise_left_shift_Tensor_Scalar_out, {x, 2, y}, {x}, {y});
+    EXPECT_SAME(bitwise_right_shift_Tensor_Scalar_out, {x, 2, y}, {x}, {y});
+  }
+}
+
+// Some places are named twice.
+TEST_F(VulkanTyped, ScattersOfEveryType) {
+  for (uint32_t seed = 0; seed < 2 * kCases; ++seed) {
+    Dice dice(seed);
+    for (const DType dtype : kAll) {
+      SCOPED_TRACE(to_string(dtype));
+      const Array self = numbers(dice, dtype, {3, 6, 4}), y(dtype, {3, 6, 4}, {}, dice.order(3));
+      const DType of_index = seed % 2 == 0 ? DType::kI64 : DType::kI32;
+      std::vector<int64_t> places(2 * 8 * 3);
+      for (int64_t& place : places) place = dice.number(0, 5);
+      const Array index = integers(of_index, {2, 8, 3}, places), src = numbers(dice, dtype, {2, 8, 4});
+      EXPECT_SAME(scatter_src_out, {self, 1, index, src, y}, {self, index, src}, {y});
+      EXPECT_SAME(scatter_value_out, {self, 1, index, 1, y}, {self, index}, {y});
+      if (dtype == DType::kBool) continue;
+      exact = is_integer(dtype);
+      EXPECT_SAME(scatter_add_out, {self, -2, index, src, y}, {self, index, src}, {y});
+      exact = true;
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(VulkanTyped, WhatIsNotANumberAndBitsOfOne) {
+  for (const DType dtype : kAll) {
+    SCOPED_TRACE(to_string(dtype));
+    const bool real = !is_integer(dtype) && dtype != DType::kBool;
+    const Array x(
+        dtype, {6},
+        real ? std::vector<double>{0, 1, NAN, INFINITY, -INFINITY, 3} : std::vector<double>{0, 1, 1, 0, 1, 1});
+    const Array y(DType::kBool, {6}), z(dtype, {6});
+    EXPECT_SAME(isnan_out, {x, y}, {x}, {y});
+    EXPECT_SAME(isinf_out, {x, y}, {x}, {y});
+    if (real) continue;
+    const Arg other = dtype == DType::kBool ? Arg(true) : Arg(5);
+    EXPECT_SAME(bitwise_and_Scalar_out, {x, other, z}, {x}, {z});
+    EXPECT_SAME(bitwise_or_Scalar_out, {x, other, z}, {x}, {z});
+    EXPECT_SAME(bitwise_xor_Scalar_out, {x, other, z}, {x}, {z});
+  }
+}
+
 // The largest of none is the least that there is.
 TEST_F(VulkanTyped, WindowsOfBytesInThePaddingAlone) {
   using List = std::vector<int64_t>;

@@ -34,6 +34,8 @@ bool is_simple(elementwise::Op op) {
   }
 }
 
+bool is_function(elementwise::Op op) { return static_cast<int>(op) >= static_cast<int>(Function::kAcos); }
+
 // Each for as many steps at most.
 Launch of_floats(KernelContext& context, size_t steps, bool simple) {
   if (simple && steps <= 4) return {context, ShaderId::elementwise_simple, ShaderId::elementwise_simple_texels};
@@ -93,7 +95,11 @@ Error Chain::run_sized(const Tensor& out) {
   const Places places = Places::of(out, inputs_);
   const size_t steps = steps_.size();
   const bool simple = std::all_of(steps_.begin(), steps_.end(), [](const Number& step) { return is_simple(step.op); });
-  Launch ask = all_floats(all) ? of_floats(context_, steps, simple) : of_any_type(context_, steps);
+  const bool functions =
+      std::any_of(steps_.begin(), steps_.end(), [](const Number& step) { return is_function(step.op); });
+  Launch ask = functions ? Launch(context_, ShaderId::elementwise_functions, ShaderId::elementwise_functions_texels)
+               : all_floats(all) ? of_floats(context_, steps, simple)
+                                 : of_any_type(context_, steps);
   ask.constant(static_cast<int64_t>(inputs_.size())).constant(static_cast<int64_t>(constants_.size()));
   ask.constant(static_cast<int64_t>(steps_.size())).constant(places.is_flat(tensors) ? 0 : places.rank);
   for (const Number& step : steps_) {
@@ -101,7 +107,7 @@ Error Chain::run_sized(const Tensor& out) {
   }
   ask.writes(out);
   for (size_t k = 0; k < elementwise::kMaxInputs; ++k) ask.reads(k < inputs_.size() ? inputs_[k] : nullptr);
-  ask.number(0).number(0);
+  ask.number(first_).number(0);
   for (double value : constants_) ask.real(value);
   return places.run(ask, tensors, out.numel());
 }

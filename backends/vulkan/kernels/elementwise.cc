@@ -7,6 +7,7 @@
 #include "kernels/portable/elementwise_arguments.h"
 #include "kernels/portable/fused_elementwise.h"
 #include "kernels/portable/layout_arguments.h"
+#include "kernels/portable/layout_sizes.h"
 
 namespace berth::vulkan {
 
@@ -40,7 +41,39 @@ UNARY(rsqrt_out, Op::kRsqrt)
 UNARY(sigmoid_out, Op::kSigmoid)
 UNARY(sqrt_out, Op::kSqrt)
 UNARY(tanh_out, Op::kTanh)
+UNARY(acos_out, Function::kAcos)
+UNARY(acosh_out, Function::kAcosh)
+UNARY(asin_out, Function::kAsin)
+UNARY(asinh_out, Function::kAsinh)
+UNARY(atan_out, Function::kAtan)
+UNARY(atanh_out, Function::kAtanh)
+UNARY(ceil_out, Function::kCeil)
+UNARY(cos_out, Function::kCos)
+UNARY(cosh_out, Function::kCosh)
+UNARY(expm1_out, Function::kExpm1)
+UNARY(floor_out, Function::kFloor)
+UNARY(log10_out, Function::kLog10)
+UNARY(log1p_out, Function::kLog1p)
+UNARY(log2_out, Function::kLog2)
+UNARY(sign_out, Function::kSign)
+UNARY(sin_out, Function::kSin)
+UNARY(sinh_out, Function::kSinh)
+UNARY(tan_out, Function::kTan)
+UNARY(trunc_out, Function::kTrunc)
 #undef UNARY
+
+Error logit_out(KernelContext& context, const arguments::logit_out& args) {
+  Chain chain(context);
+  int x = chain.input(args.self);
+  // As with PyTorch, a negative number limits nothing.
+  const double eps = args.eps.value_or(-1);
+  if (eps >= 0) {
+    const int low = chain.constant(eps);
+    x = chain.step(Op::kClamp, x, low, chain.constant(1 - eps));
+  }
+  chain.step(Function::kLogit, x);
+  return chain.run(args.out);
+}
 
 #define UNARY(identifier, op) \
   Error identifier(KernelContext& context, const arguments::identifier& args) { \
@@ -62,6 +95,10 @@ UNARY(neg_out, kNeg)
   }
 BINARY(div_out, Op::kDiv, other)
 BINARY(pow_Tensor_Tensor_out, Op::kPow, exponent)
+BINARY(atan2_out, Function::kAtan2, other)
+BINARY(floor_divide_out, Function::kFloorDivide, other)
+BINARY(fmod_Tensor_out, Function::kFmod, other)
+BINARY(remainder_Tensor_out, Function::kRemainder, other)
 #undef BINARY
 
 #define BINARY(identifier, op) \
@@ -88,7 +125,78 @@ BINARY(mul_out, kMul)
   }
 WITH_SCALAR(div_Scalar_out, Op::kDiv, other)
 WITH_SCALAR(leaky_relu_out, Op::kLeakyRelu, negative_slope)
+WITH_SCALAR(fmod_Scalar_out, Function::kFmod, other)
+WITH_SCALAR(remainder_Scalar_out, Function::kRemainder, other)
 #undef WITH_SCALAR
+
+Error pow_Scalar_out(KernelContext& context, const arguments::pow_Scalar_out& args) {
+  Chain chain(context);
+  const int exponent = chain.input(args.exponent);
+  chain.step(Op::kPow, chain.constant(args.self.scalar_to<double>()), exponent);
+  return chain.run(args.out);
+}
+
+Error clamp_Tensor_out(KernelContext& context, const arguments::clamp_Tensor_out& args) {
+  if (args.min == nullptr && args.max == nullptr) {
+    return context.fail(Error::kInvalidArgument, "clamp takes a smallest or a largest number, or both");
+  }
+  Chain chain(context);
+  int x = chain.input(args.self);
+  if (args.min != nullptr) x = chain.step(Op::kMax, x, chain.input(*args.min));
+  if (args.max != nullptr) x = chain.step(Op::kMin, x, chain.input(*args.max));
+  return chain.run(args.out);
+}
+
+namespace {
+
+// `other` is an operand of the chain.
+template <typename Args>
+Error divide_by(KernelContext& context, const Args& args, Chain& chain, int self, int other) {
+  portable::Rounding rounding = portable::Rounding::kNone;
+  BERTH_RETURN_IF_ERROR(portable::read_rounding(context, args.rounding_mode, &rounding));
+  if (rounding == portable::Rounding::kFloor) {
+    chain.step(Function::kFloorDivide, self, other);
+  } else {
+    const int quotient = chain.step(Op::kDiv, self, other);
+    if (rounding == portable::Rounding::kTrunc) chain.step(Function::kTrunc, quotient);
+  }
+  return chain.run(args.out);
+}
+
+}  // namespace
+
+// The second half's sigmoid first, then times the first half.
+Error glu_out(KernelContext& context, const arguments::glu_out& args) {
+  const Tensor& self = args.self;
+  Tensor& out = args.out;
+  int dim = 0;
+  portable::Sizes sizes;
+  BERTH_RETURN_IF_ERROR(portable::read_glu(context, self, args.dim, &dim, &sizes));
+  const Tensor* const both[] = {&self, &out};
+  BERTH_RETURN_IF_ERROR(require_floats(context, both));
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
+  if (out.numel() == 0) return Error::kOk;
+  Chain gates(context);
+  gates.step(Op::kSigmoid, gates.input(self));
+  gates.begin_at(out.size(dim) * self.stride(dim));
+  BERTH_RETURN_IF_ERROR(gates.run_sized(out));
+  Chain products(context);
+  const int first = products.input(self);
+  products.step(Op::kMul, first, products.input(out));
+  return products.run_sized(out);
+}
+
+Error div_out_mode(KernelContext& context, const arguments::div_out_mode& args) {
+  Chain chain(context);
+  const int self = chain.input(args.self);
+  return divide_by(context, args, chain, self, chain.input(args.other));
+}
+
+Error div_Scalar_mode_out(KernelContext& context, const arguments::div_Scalar_mode_out& args) {
+  Chain chain(context);
+  const int self = chain.input(args.self);
+  return divide_by(context, args, chain, self, chain.constant(args.other.scalar_to<double>()));
+}
 
 namespace {
 

@@ -1,8 +1,11 @@
 // Elements and slabs picked by indices, which only the device sees: one that is out of range is an error of the next
 // call that waits for the stream.
+#include <cstring>
+
 #include "backends/vulkan/faults.h"
 #include "backends/vulkan/kernels/kernels.h"
-#include "backends/vulkan/kernels/launch.h"
+#include "backends/vulkan/kernels/places.h"
+#include "backends/vulkan/kernels/typed.h"
 #include "kernels/portable/index_arguments.h"
 #include "kernels/portable/layout_sizes.h"
 
@@ -120,6 +123,63 @@ Error gather_out(KernelContext& context, const arguments::gather_out& args) {
     picked.of_self[d] = d == dim ? 0 : self.stride(d);
   }
   return run(context, picked, args.out);
+}
+
+namespace {
+
+enum class Scatter { kPut, kAdd };
+
+// One of `src` and `value` is there.
+template <typename Args>
+Error scatter(KernelContext& context, const Args& args, PickOp op, Scatter kind, const Tensor* src,
+              const EValue* value) {
+  const Tensor& self = args.self;
+  const Tensor& index = args.index;
+  Tensor& out = args.out;
+  int dim = 0;
+  BERTH_RETURN_IF_ERROR(portable::check_scatter(context, self, args.dim, index, src, out, &dim));
+  BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
+  portable::Element element;
+  if (value != nullptr) BERTH_RETURN_IF_ERROR(portable::read_element(context, *value, out.dtype(), &element));
+  BERTH_RETURN_IF_ERROR(copy_box(context, self.sizes(), self, 0, self.strides(), out, 0, out.strides()));
+  if (index.numel() == 0) return Error::kOk;
+  const auto stride = [dim](const Tensor* tensor) {
+    return tensor == nullptr || tensor->rank() == 0 ? 0 : tensor->stride(dim);
+  };
+  PlacesOf<3> lines;  // of result, indices, source
+  int64_t count = 1;
+  for (int d = 0; d < index.rank(); ++d) {
+    if (d == dim) continue;
+    const int64_t strides[] = {out.stride(d), index.stride(d), src == nullptr ? 0 : src->stride(d)};
+    lines.add(index.size(d), 3, strides);
+    count *= index.size(d);
+  }
+  const int64_t length = index.rank() == 0 ? 1 : index.size(dim);
+  Launch ask = Launch::of_any_type(context, ShaderId::scatter, ShaderId::scatter);
+  ask.writes(out).reads(index).reads(src).faults();
+  ask.number(kind == Scatter::kAdd ? 1 : 0).number(is_floating(out.dtype()) ? 1 : 0);
+  ask.number(out.rank() == 0 ? 1 : out.size(dim)).number(length);
+  ask.number(stride(&index)).number(stride(&out)).number(stride(src)).number(lines.rank);
+  for (int d = 0; d < lines.rank; ++d) ask.number(lines.sizes[d]);
+  for (const auto& strides : lines.strides) {
+    for (int d = 0; d < lines.rank; ++d) ask.number(strides[d]);
+  }
+  uint32_t words[2];
+  std::memcpy(words, element.bytes, sizeof words);
+  ask.number(static_cast<int64_t>(op)).number(src != nullptr ? 1 : 0).word(words[0]).word(words[1]).rounds(length);
+  return ask.run(count);
+}
+
+}  // namespace
+
+Error scatter_src_out(KernelContext& context, const arguments::scatter_src_out& args) {
+  return scatter(context, args, PickOp::kScatter, Scatter::kPut, &args.src, nullptr);
+}
+Error scatter_value_out(KernelContext& context, const arguments::scatter_value_out& args) {
+  return scatter(context, args, PickOp::kScatter, Scatter::kPut, nullptr, &args.value);
+}
+Error scatter_add_out(KernelContext& context, const arguments::scatter_add_out& args) {
+  return scatter(context, args, PickOp::kScatterAdd, Scatter::kAdd, &args.src, nullptr);
 }
 
 }  // namespace berth::vulkan

@@ -28,6 +28,7 @@ bool narrow_form(ShaderId* shader) {
   switch (*shader) {
 #define FORM(identifier) \
   case ShaderId::identifier: *shader = ShaderId::identifier##_narrow; return true
+    FORM(elementwise_functions);
     FORM(elementwise_4);
     FORM(elementwise_8);
     FORM(elementwise_32);

@@ -78,9 +78,9 @@ Error constant_pad_nd_out(KernelContext& context, const arguments::constant_pad_
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, padded));
   int64_t to = 0;
   for (int d = 0; d < out.rank(); ++d) to += std::max<int64_t>(padding.before[d], 0) * out.stride(d);
-  Typed fill(context, TypedOp::kWhere);
-  fill.whole(1).element(args.value, out.dtype()).element(args.value, out.dtype());
-  BERTH_RETURN_IF_ERROR(fill.run_sized(out));
+  portable::Element value;
+  BERTH_RETURN_IF_ERROR(portable::read_element(context, args.value, out.dtype(), &value));
+  BERTH_RETURN_IF_ERROR(fill(context, value, padded, out));
   return copy_box(context, kept.span(), self, from, self.strides(), out, to, out.strides());
 }
 

@@ -1,4 +1,6 @@
 // What looks at a whole row: reductions, softmax, normalisation.
+#include "backends/vulkan/kernels/rows.h"
+
 #include "backends/vulkan/kernels/chain.h"
 #include "backends/vulkan/kernels/kernels.h"
 #include "kernels/portable/broadcast.h"
@@ -120,6 +122,10 @@ Error run_norm(KernelContext& context, const Norm& n) {
 
 }  // namespace
 
+Error mean_of_rows(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out) {
+  return reduce(context, self, dims, kSum, true, out);
+}
+
 Error amax_out(KernelContext& context, const arguments::amax_out& args) { return reduce_dims(context, args, kLargest); }
 Error amin_out(KernelContext& context, const arguments::amin_out& args) {
   return reduce_dims(context, args, kSmallest);
@@ -135,6 +141,17 @@ Error mean_out(KernelContext& context, const arguments::mean_out& args) {
   ReducedDims dims = {0, args.keepdim};
   BERTH_RETURN_IF_ERROR(portable::read_reduced_dims(context, args.dim, args.self, &dims.mask));
   return reduce(context, args.self, dims, kSum, true, args.out);
+}
+
+Error max_unary_out(KernelContext& context, const arguments::max_unary_out& args) {
+  return reduce(context, args.self, {portable::all_dims(args.self), false}, kLargest, false, args.out);
+}
+Error min_unary_out(KernelContext& context, const arguments::min_unary_out& args) {
+  return reduce(context, args.self, {portable::all_dims(args.self), false}, kSmallest, false, args.out);
+}
+Error mean_dtype_out(KernelContext& context, const arguments::mean_dtype_out& args) {
+  BERTH_RETURN_IF_ERROR(check_sum_type(context, args.self, args.dtype));
+  return reduce(context, args.self, {portable::all_dims(args.self), false}, kSum, true, args.out);
 }
 
 Error softmax_out(KernelContext& context, const arguments::softmax_out& args) { return softmax(context, args, false); }

@@ -122,6 +122,12 @@ Typed& Typed::element(const EValue& number, DType dtype) {
   return operand(made);
 }
 
+Typed& Typed::element(const portable::Element& bytes) {
+  Operand made = {nullptr, {0, 0}};
+  std::memcpy(made.words, bytes.bytes, sizeof made.words);
+  return operand(made);
+}
+
 Typed& Typed::limits(int64_t low, int64_t high) {
   limits_[0] = low;
   limits_[1] = high;
@@ -141,6 +147,7 @@ int64_t Typed::kind() const {
     case TypedOp::kWhere: return 3;
     case TypedOp::kQuantize: return 4;
     case TypedOp::kDequantize: return 5;
+    case TypedOp::kCount: return has_real_ ? 7 : 6;
     default: return in_real_numbers() ? 2 : 1;
   }
 }
@@ -181,6 +188,13 @@ Error Typed::run_sized(const Tensor& out) {
   ask.number(limits_[0]).number(limits_[1]);
   put_walk(ask, flat ? 0 : places.rank, places, kOperands + 1);
   return ask.run(out.numel());
+}
+
+Error fill(KernelContext& context, const portable::Element& value, const portable::Sizes& sizes, Tensor& out) {
+  BERTH_RETURN_IF_ERROR(portable::resize_out(context, out, sizes.span()));
+  // A choice whose condition is a number.
+  Typed typed(context, TypedOp::kWhere);
+  return typed.whole(1).element(value).element(value).run_sized(out);
 }
 
 Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,

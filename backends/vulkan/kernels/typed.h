@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/vulkan/kernels/launch.h"
+#include "kernels/portable/create_scalar.h"
 
 namespace berth::vulkan {
 
@@ -33,6 +34,11 @@ enum class TypedOp : int64_t {
   kBitOr = 19,
   kBitXor = 20,
   kBitNot = 21,
+  kIsNan = 25,  // these say what a is
+  kIsInf = 26,
+  kShiftLeft = 27,   // a shifted by b bits
+  kShiftRight = 28,  // the same, with the sign of a
+  kCount = 29,       // a + b * the place of the element, as real numbers where b is one
   kWhere = 22,       // a ? b : c, of one type with the result
   kQuantize = 23,    // round(a / b) + c, within limits; a number b is the inverse of the scale
   kDequantize = 24,  // (a - c) * b
@@ -50,6 +56,8 @@ class Typed {
   Typed& scalar(const EValue& number, DType dtype);
   /// The bits of `number` as an element of `dtype`, for kWhere.
   Typed& element(const EValue& number, DType dtype);
+  /// The same of the bytes of an element.
+  Typed& element(const portable::Element& bytes);
   /// Of the result of quantisation. REQUIRES: of 32 bits.
   Typed& limits(int64_t low, int64_t high);
 
@@ -80,6 +88,9 @@ class Typed {
 
 /// Whether all are of f32, f16 or bf16, which kernels of their own compute with.
 bool all_floats(Span<const Tensor* const> tensors);
+
+/// Fills `out` with `value`, of its dtype, and gives it `sizes`.
+Error fill(KernelContext& context, const portable::Element& value, const portable::Sizes& sizes, Tensor& out);
 
 /// Copies the box of `from` that begins at element `from_offset` with these strides to that of `to`, which may be of
 /// another type.

@@ -21,6 +21,8 @@ TENSORS(logical_xor_out, kXor)
 TENSORS(bitwise_and_Tensor_out, kBitAnd)
 TENSORS(bitwise_or_Tensor_out, kBitOr)
 TENSORS(bitwise_xor_Tensor_out, kBitXor)
+TENSORS(bitwise_left_shift_Tensor_out, kShiftLeft)
+TENSORS(bitwise_right_shift_Tensor_out, kShiftRight)
 #undef TENSORS
 
 #define SCALAR(identifier, op) \
@@ -33,7 +35,19 @@ SCALAR(lt_Scalar_out, kLess)
 SCALAR(le_Scalar_out, kLessEqual)
 SCALAR(gt_Scalar_out, kGreater)
 SCALAR(ge_Scalar_out, kGreaterEqual)
+SCALAR(bitwise_and_Scalar_out, kBitAnd)
+SCALAR(bitwise_or_Scalar_out, kBitOr)
+SCALAR(bitwise_xor_Scalar_out, kBitXor)
+SCALAR(bitwise_left_shift_Tensor_Scalar_out, kShiftLeft)
+SCALAR(bitwise_right_shift_Tensor_Scalar_out, kShiftRight)
 #undef SCALAR
+
+Error isinf_out(KernelContext& context, const arguments::isinf_out& args) {
+  return Typed(context, TypedOp::kIsInf).tensor(args.self).run(args.out);
+}
+Error isnan_out(KernelContext& context, const arguments::isnan_out& args) {
+  return Typed(context, TypedOp::kIsNan).tensor(args.self).run(args.out);
+}
 
 Error logical_not_out(KernelContext& context, const arguments::logical_not_out& args) {
   return Typed(context, TypedOp::kNot).tensor(args.self).run(args.out);

@@ -62,7 +62,10 @@ READS(7, Input5, input_5);
 READS(8, Input6, input_6);
 READS(9, Input7, input_7);
 
-#ifndef SIMPLE
+#ifdef FUNCTIONS
+#include "functions.glsl"
+#elif !defined(SIMPLE)
+#include "sines.glsl"
 float power(float a, float b) {
   if (b == 0.0 || a == 1.0) return 1.0;
   if (isnan(a) || isnan(b)) return a + b;
@@ -92,10 +95,10 @@ float apply(uint op, float a, float b, float c) {
     case 8u: return abs(a);
     case 18u: return a < 0.0 ? 0.0 : a;
     case 19u: return bounded(a, b, c);
-#ifdef SIMPLE
+#if defined(SIMPLE)
     default: return a * b + c;
-  }
-}
+#elif defined(FUNCTIONS)
+    default: return function_of(op, a, b);
 #else
     case 6u: return power(a, b);
     case 9u: return exp(a);
@@ -115,13 +118,15 @@ float apply(uint op, float a, float b, float c) {
     case 25u: return a * 0.5 * (1.0 + erf_of(a * 0.70710678));
     case 26u: return gelu_tanh_of(a);
     case 27u: return a * b + c;
+    case 28u: return sin_of(a);
+    case 29u: return cos_of(a);
     case 30u: return roundEven(a);
     case 32u: return float(low_byte(a));
     case 33u: return float((low_byte(a) ^ 128) - 128);
     default: return isnan(a) ? b : a;
+#endif
   }
 }
-#endif
 
 void main() {
   ITEM

@@ -19,6 +19,8 @@ const uint kReal = 2u;     // compares f32
 const uint kChooses = 3u;
 const uint kQuantizes = 4u;
 const uint kDequantizes = 5u;
+const uint kCounts = 6u;
+const uint kCountsReal = 7u;
 
 WRITES(1, Result, result);
 READS(2, A, a);
@@ -46,6 +48,19 @@ uvec2 product_of(uvec2 x, uvec2 y) {
   return uvec2(low, high + x.x * y.y + x.y * y.x);
 }
 uvec2 truth(bool value) { return uvec2(value ? 1u : 0u, 0u); }
+
+// Too far a shift leaves nothing but the sign.
+uvec2 shifted_left(uvec2 x, uvec2 by) {
+  if (by.y != 0u || by.x >= 64u) return uvec2(0u);
+  if (by.x >= 32u) return uvec2(0u, x.x << by.x - 32u);
+  return by.x == 0u ? x : uvec2(x.x << by.x, x.y << by.x | x.x >> 32u - by.x);
+}
+uvec2 shifted_right(uvec2 x, uvec2 by) {
+  const uint sign = uint(int(x.y) >> 31);
+  if (by.y != 0u || by.x >= 64u) return uvec2(sign);
+  if (by.x >= 32u) return uvec2(uint(int(x.y) >> by.x - 32u), sign);
+  return by.x == 0u ? x : uvec2(x.x >> by.x | x.y << 32u - by.x, uint(int(x.y) >> by.x));
+}
 
 uvec2 of_whole(uint op, uvec2 x, uvec2 y, uvec2 z) {
   const bool some_x = x != uvec2(0u);
@@ -75,6 +90,10 @@ uvec2 of_whole(uint op, uvec2 x, uvec2 y, uvec2 z) {
     case 19u: return x | y;
     case 20u: return x ^ y;
     case 21u: return a_type == BOOL ? truth(!some_x) : ~x;
+    case 25u:
+    case 26u: return truth(false);
+    case 27u: return shifted_left(x, y);
+    case 28u: return shifted_right(x, y);
     default: return x;
   }
 }
@@ -91,6 +110,8 @@ bool holds(uint op, float x, float y) {
     case 14u: return !(x == 0.0) && !(y == 0.0);
     case 15u: return !(x == 0.0) || !(y == 0.0);
     case 16u: return (x == 0.0) != (y == 0.0);
+    case 25u: return isnan(x);
+    case 26u: return isinf(x);
     default: return x == 0.0;
   }
 }
@@ -143,6 +164,11 @@ void main() {
     const uvec2 distance = sum_of(whole_of(a_type, x), negated(HAS(2) ? whole_of(c_type, z) : z));
     const float scale = HAS(1) ? real_of(b_type, y) : uintBitsToFloat(y.x);
     bits = bits_of_real(result_type, real_from_whole(distance) * scale);
+  } else if (KIND == kCounts) {
+    bits = bits_of_whole(result_type, sum_of(x, product_of(y, uvec2(uint(item), 0u))));
+  } else if (KIND == kCountsReal) {
+    precise const float sum = uintBitsToFloat(x.x) + uintBitsToFloat(y.x) * float(item);
+    bits = bits_of_real(result_type, sum);
   } else if (KIND == kReal) {
     const float left = HAS(0) ? real_of(a_type, x) : uintBitsToFloat(x.x);
     const float right = HAS(1) ? real_of(b_type, y) : uintBitsToFloat(y.x);

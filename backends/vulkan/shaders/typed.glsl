@@ -31,6 +31,7 @@
 
 #define READS(place, Block, name) TYPED(place, readonly, Block, name)
 #define WRITES(place, Block, name) TYPED(place, writeonly, Block, name)
+#define WRITES_AND_READS(place, Block, name) TYPED(place, , Block, name)
 #define COPY(name, i, from, j) PUT_BITS(name, i, BITS(from, j))
 
 #define IS_REAL(type) ((type) <= BF16)

@@ -19,7 +19,7 @@ using plugin::Status;
 using plugin::Value;
 
 // As backends/vulkan/operators.def explains them.
-enum class Takes { FLOATS, NUMBERS, ALIKE, TESTS, CHOICES, INDICES, ANY };
+enum class Takes { FLOATS, NUMBERS, ALIKE, TESTS, CHOICES, INDICES, SCATTERED, ANY };
 
 struct VulkanKernel {
   Row row;
@@ -45,6 +45,7 @@ const std::map<std::string, Takes>& vulkan_kernels() {
 bool vulkan_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
 bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
 bool is_whole(DType dtype) { return is_index(dtype) || dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_number(DType dtype) { return vulkan_float(dtype) || is_whole(dtype); }
 bool is_known(DType dtype) { return vulkan_float(dtype) || is_whole(dtype) || dtype == DType::kBool; }
 
 // The types of a node's tensors, and how large they can be.
@@ -138,6 +139,15 @@ Status takes_indices(const VulkanTypes& types) {
   return all_alike(values, is_known);
 }
 
+// Its tensors are self, the indices, and perhaps a source. Bool is not added.
+Status takes_scattered(const Node& node, const VulkanTypes& types) {
+  if (types.arguments.size() < 2) return refuse("not for numbers");
+  std::vector<DType> values = joined({types.arguments[0]}, types.results);
+  if (types.arguments.size() > 2) values.push_back(types.arguments[2]);
+  if (!is_index(types.arguments[1])) return refuse("its indices are not of i32 or i64");
+  return all_alike(values, node.op() == "aten::scatter_add" ? is_number : is_known);
+}
+
 bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
 
 // What is not of floats alone the host computes as well: a loop would wait for the device in every turn to learn
@@ -160,6 +170,7 @@ Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
     case Takes::TESTS: return all_alike(types.arguments, is_known);
     case Takes::CHOICES: return takes_choice(node, types);
     case Takes::INDICES: return takes_indices(types);
+    case Takes::SCATTERED: return takes_scattered(node, types);
     case Takes::ANY: return all_are(joined(types.arguments, types.results), is_known);
   }
   return {};
