@@ -91,6 +91,44 @@ TEST_P(VulkanKernelsOfTypes, FunctionsOfAKernelOfTheirOwn) {
   if (GetParam() == DType::kF32) EXPECT_SAME(tan_out, {s, y}, {s}, {y});
 }
 
+// Of numbers of one size at a time, as the largest hides what the others are off by.
+TEST_F(VulkanKernels, FunctionsOfSmallAndOfLargeNumbers) {
+  for (const double size : {1e-6, 1e-4, 1e-2, 0.3, 0.9999}) {
+    SCOPED_TRACE(size);
+    const Array x(DType::kF32, {5}, {size, -size, size / 3, -size / 7, -0.0}), y = room({5});
+    EXPECT_SAME(asinh_out, {x, y}, {x}, {y});
+    EXPECT_SAME(atan_out, {x, y}, {x}, {y});
+    EXPECT_SAME(atanh_out, {x, y}, {x}, {y});
+    EXPECT_SAME(expm1_out, {x, y}, {x}, {y});
+    EXPECT_SAME(log1p_out, {x, y}, {x}, {y});
+    EXPECT_SAME(sin_out, {x, y}, {x}, {y});
+    EXPECT_SAME(sinh_out, {x, y}, {x}, {y});
+    EXPECT_SAME(tan_out, {x, y}, {x}, {y});
+  }
+  std::vector<double> large = {3e9, 1e12, 3e38, 25000, 35000, 131072};
+  Dice dice(3);
+  for (int i = 0; i < 40; ++i)
+    large.push_back(std::ldexp(static_cast<double>(dice.real()), static_cast<int>(dice.number(10, 120))));
+  const Array x(DType::kF32, {static_cast<int32_t>(large.size())}, large), y = room(x.sizes());
+  EXPECT_SAME(sin_out, {x, y}, {x}, {y});
+  EXPECT_SAME(cos_out, {x, y}, {x}, {y});
+}
+
+// Quotients of many digits, of which none is lost.
+TEST_F(VulkanKernels, WhatIsLeftOfLargeQuotients) {
+  const std::vector<double> a = {1e10, 1e5, -1e7, 12345678, 3e6, 100, 1e6, 1e30, -3e38},
+                            b = {3, .1, .3, .7, 6.2831853, .1, .1, 7, 1e-3};
+  const std::vector<int32_t> one = {1};
+  for (size_t i = 0; i < a.size(); ++i) {
+    SCOPED_TRACE(a[i]);
+    const Array x(DType::kF32, one, {a[i]}), z(DType::kF32, one, {b[i]}), y = room(one);
+    EXPECT_SAME(fmod_Tensor_out, {x, z, y}, {x, z}, {y});
+    EXPECT_SAME(remainder_Tensor_out, {x, z, y}, {x, z}, {y});
+    EXPECT_SAME(floor_divide_out, {x, z, y}, {x, z}, {y});
+    EXPECT_SAME(div_out_mode, {x, z, "floor", y}, {x, z}, {y});
+  }
+}
+
 TEST_P(VulkanKernelsOfTypes, HalvesThatGateEachOther) {
   for (uint32_t seed = 0; seed < cases(kCases); ++seed) {
     Dice dice(seed);

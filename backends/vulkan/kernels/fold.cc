@@ -35,6 +35,7 @@ int64_t stride_along(const Folded& f, const Tensor* tensor, int d, int left) {
 
 Error run(KernelContext& context, const Folded& f) {
   constexpr int64_t kGroup = 128;  // as in fold.comp
+  constexpr int64_t kShort = 256;  // of a row that one invocation has
   PlacesOf<3> rows;                // of result, places, self
   PlacesOf<2> elements;            // of result, self
   int64_t count = 1, length = 1;
@@ -55,7 +56,9 @@ Error run(KernelContext& context, const Folded& f) {
   if (f.places != nullptr && length == 0 && count > 0) {
     return context.fail(Error::kInvalidArgument, "the largest or smallest of no elements is not defined");
   }
-  Launch ask = Launch::of_any_type(context, ShaderId::fold, ShaderId::fold);
+  const bool each = length <= kShort;
+  Launch ask = each ? Launch::of_any_type(context, ShaderId::fold_each_words, ShaderId::fold_each)
+                    : Launch::of_any_type(context, ShaderId::fold_words, ShaderId::fold);
   ask.constant(f.kind).constant(f.real ? 1 : 0);
   for (const Tensor* tensor : {f.result, f.places}) {
     if (tensor != nullptr) {
@@ -74,8 +77,10 @@ Error run(KernelContext& context, const Folded& f) {
   for (const auto& strides : elements.strides) {
     for (int d = 0; d < elements.rank; ++d) ask.number(strides[d]);
   }
-  ask.number(f.result != nullptr ? 1 : 0).rounds(2 * (1 + length / kGroup));
-  return ask.run(count, 1);
+  // Two passes at most; each element's place is found by a loop over the dimensions.
+  const int64_t of_each = each ? length : 1 + length / kGroup;
+  ask.number(f.result != nullptr ? 1 : 0).rounds(2 * of_each * (1 + elements.rank) + rows.rank + 16);
+  return ask.run(count, each ? 64 : 1);
 }
 
 Error any(KernelContext& context, const Tensor& self, const ReducedDims& dims, Tensor& out) {

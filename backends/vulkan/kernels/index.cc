@@ -155,7 +155,7 @@ Error scatter(KernelContext& context, const Args& args, PickOp op, Scatter kind,
     count *= index.size(d);
   }
   const int64_t length = index.rank() == 0 ? 1 : index.size(dim);
-  Launch ask = Launch::of_any_type(context, ShaderId::scatter, ShaderId::scatter);
+  Launch ask = Launch::of_any_type(context, ShaderId::scatter_words, ShaderId::scatter);
   ask.writes(out).reads(index).reads(src).faults();
   ask.number(kind == Scatter::kAdd ? 1 : 0).number(is_floating(out.dtype()) ? 1 : 0);
   ask.number(out.rank() == 0 ? 1 : out.size(dim)).number(length);

@@ -174,7 +174,7 @@ Error tril_out(KernelContext& context, const arguments::tril_out& args) {
   Tensor& out = args.out;
   if (self.rank() < 2) return context.fail(Error::kInvalidArgument, "tril: self has fewer than two dimensions");
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, portable::sizes_of(self)));
-  Launch ask = Launch::of_any_type(context, ShaderId::triangle, ShaderId::triangle);
+  Launch ask = Launch::of_any_type(context, ShaderId::triangle_words, ShaderId::triangle);
   ask.writes(out).reads(self).number(std::clamp<int64_t>(args.diagonal, INT32_MIN, INT32_MAX)).number(self.rank());
   for (int d = 0; d < self.rank(); ++d) ask.number(self.size(d));
   for (const Tensor* tensor : {static_cast<const Tensor*>(&out), &self}) {

@@ -199,6 +199,9 @@ Error fill(KernelContext& context, const portable::Element& value, const portabl
 
 Error copy_box(KernelContext& context, Span<const int32_t> sizes, const Tensor& from, int64_t from_offset,
                Span<const int64_t> from_strides, const Tensor& to, int64_t to_offset, Span<const int64_t> to_strides) {
+  if (std::count_if(sizes.begin(), sizes.end(), [](int32_t size) { return size != 1; }) > kMaxRank) {
+    return context.fail(Error::kNotSupported, "vulkan devices copy boxes of at most 16 dimensions");
+  }
   Box box = box_of(sizes, from_offset, from_strides, to_offset, to_strides);
   if (box.count == 0) return Error::kOk;
   const Tensor* const both[] = {&from, &to};

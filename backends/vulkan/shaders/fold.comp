@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // What a row of elements comes to, of any type: whether there is one that is not 0, the largest or smallest and where
 // it is, the product, the variance; and the running sums of a row. A group has a row, and each of its invocations a
-// part.
+// part; EACH: an invocation has a row.
 //
 // Buffers: the result, the places (64 bits each), the input.
 //
@@ -11,7 +11,16 @@
 // result (of running sums) and of the input; whether there is a result.
 #define ANY_TYPE
 #define BUFFERS 3
+#ifdef EACH
+#define PARTS 1
+#define BARRIER
+#define SHARED
+#else
 #define GROUP 128
+#define PARTS GROUP
+#define BARRIER barrier();
+#define SHARED shared
+#endif
 #include "common.glsl"
 
 layout(constant_id = 0) const uint KIND = 0;  // as below
@@ -28,8 +37,8 @@ WRITES(1, Result, result);
 layout(set = 0, binding = 2) writeonly buffer Places { uint places[]; };
 READS(3, Input, x);
 
-shared uvec2 parts[GROUP];  // a whole number, or a real one in x
-shared int part_places[GROUP];
+SHARED uvec2 parts[PARTS];  // a whole number, or a real one in x
+SHARED int part_places[PARTS];
 
 bool less(uvec2 x, uvec2 y) { return int(x.y) < int(y.y) || (x.y == y.y && x.x < y.x); }
 uvec2 whole_sum(uvec2 x, uvec2 y) {
@@ -89,20 +98,25 @@ bool is_before(uvec2 a, int i, uvec2 b, int j) {
 
 // The join of what all invocations have.
 uvec2 all_joined(int id, uvec2 own) {
-  barrier();
+  BARRIER
   parts[id] = own;
-  for (int others = GROUP / 2; others > 0; others /= 2) {
-    barrier();
+  for (int others = PARTS / 2; others > 0; others /= 2) {
+    BARRIER
     if (id < others) parts[id] = joined(parts[id], parts[id + others]);
   }
-  barrier();
+  BARRIER
   return parts[0];
 }
 
 void main() {
+#ifdef EACH
+  ITEM
+  const int id = 0;
+#else
   const int item = group_number();
   if (item >= ITEMS) return;
   const int id = int(gl_LocalInvocationID.x);
+#endif
   const int length = NUMBER(0);
   const int outer = NUMBER(2);
   int to = BEGIN(0);
@@ -121,9 +135,9 @@ void main() {
   const int inner = 3 + 4 * outer;
   const int dims = NUMBER(inner);
   // Invocations have parts that lie apart, those of running sums parts that follow one another.
-  const int each = (length + GROUP - 1) / GROUP;
+  const int each = (length + PARTS - 1) / PARTS;
   const int first = KIND == kRunningSum ? id * each : id;
-  const int step = KIND == kRunningSum ? 1 : GROUP;
+  const int step = KIND == kRunningSum ? 1 : PARTS;
   const int end = KIND == kRunningSum ? min(first + each, length) : length;
   float mean = 0.0;
   uvec2 own = neutral();
@@ -171,14 +185,14 @@ void main() {
     if (KIND == kRunningSum && pass == 0) {
       // The sums of all parts before each.
       parts[id] = own;
-      for (int by = 1; by < GROUP; by *= 2) {
-        barrier();
+      for (int by = 1; by < PARTS; by *= 2) {
+        BARRIER
         const uvec2 sum = id >= by ? joined(parts[id - by], parts[id]) : parts[id];
-        barrier();
+        BARRIER
         parts[id] = sum;
       }
-      barrier();
-      own = id == 0 ? neutral() : parts[id - 1];
+      BARRIER
+      own = id == 0 ? neutral() : parts[max(id - 1, 0)];
     }
   }
   if (KIND == kAny || KIND == kProduct) {
@@ -191,8 +205,8 @@ void main() {
   if (KIND == kLargest || KIND == kSmallest) {
     parts[id] = own;
     part_places[id] = own_place;
-    for (int others = GROUP / 2; others > 0; others /= 2) {
-      barrier();
+    for (int others = PARTS / 2; others > 0; others /= 2) {
+      BARRIER
       if (id < others && is_before(parts[id + others], part_places[id + others], parts[id], part_places[id])) {
         parts[id] = parts[id + others];
         part_places[id] = part_places[id + others];

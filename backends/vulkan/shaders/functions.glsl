@@ -3,6 +3,9 @@
 #include "sines.glsl"
 const float kHalfPi = 1.57079632679;
 
+bool is_negative(float x) { return int(floatBitsToUint(x)) < 0; }
+float with_sign(float size, float of) { return is_negative(of) ? -size : size; }
+
 float atan_of(float x) {
   const float size = abs(x);
   float from = 0.0;
@@ -17,9 +20,8 @@ float atan_of(float x) {
   const float y = rest * rest;
   const float sum =
       (((8.05374449538e-2 * y - 1.38776856032e-1) * y + 1.99777106478e-1) * y - 3.33329491539e-1) * y * rest + rest;
-  return x < 0.0 ? -(from + sum) : isnan(x) ? x : from + sum;
+  return isnan(x) ? x : with_sign(from + sum, x);
 }
-bool is_negative(float x) { return int(floatBitsToUint(x)) < 0; }
 float atan2_of(float y, float x) {
   if (isnan(x) || isnan(y)) return x + y;
   float size;
@@ -36,11 +38,16 @@ float atan2_of(float y, float x) {
 float asin_of(float x) { return abs(x) > 1.0 ? not_a_number() : atan_of(x / sqrt((1.0 - x) * (1.0 + x))); }
 float acos_of(float x) { return abs(x) > 1.0 ? not_a_number() : 2.0 * atan_of(sqrt((1.0 - x) / (1.0 + x))); }
 
-// Kahan's: what rounding 1 + x lost is in the quotient.
+// Next to 1 a device's logarithm is off by a part of 1, and not of itself: there it is 2 artanh(x / (2 + x)), by its
+// series. Elsewhere what rounding 1 + x lost is in the quotient (Kahan).
 float log_1_plus(float x) {
+  if (x > -0.3 && x < 0.5) {
+    const float s = x / (2.0 + x);
+    const float y = s * s;
+    return 2.0 * s * (1.0 + y * (1.0 / 3 + y * (1.0 / 5 + y * (1.0 / 7 + y * (1.0 / 9 + y * (1.0 / 11))))));
+  }
   precise const float sum = 1.0 + x;
-  if (sum == 1.0) return x;
-  if (isinf(sum) || sum <= 0.0) return log(sum);
+  if (isinf(sum) || isnan(sum) || sum <= 0.0) return log(sum);
   precise const float kept = sum - 1.0;
   return log(sum) * (x / kept);
 }
@@ -49,7 +56,7 @@ float sinh_of(float x) {
   const float e = exp_minus_1(size);
   // e^|x| is infinite before half of it is.
   const float sum = size > 80.0 ? 0.5 * exp(0.5 * size) * exp(0.5 * size) : 0.5 * (e + e / (e + 1.0));
-  return x < 0.0 ? -sum : isnan(x) ? x : sum;
+  return isnan(x) ? x : with_sign(sum, x);
 }
 float cosh_of(float x) {
   const float size = abs(x);
@@ -59,23 +66,31 @@ float asinh_of(float x) {
   const float size = abs(x);
   const float sum = size > 1e9 ? log(size) + 0.69314718056
                                : log_1_plus(size + size * size / (1.0 + sqrt(size * size + 1.0)));
-  return x < 0.0 ? -sum : isnan(x) ? x : sum;
+  return isnan(x) ? x : with_sign(sum, x);
 }
 float acosh_of(float x) {
   if (x < 1.0) return not_a_number();
   const float rest = x - 1.0;
   return x > 1e9 ? log(x) + 0.69314718056 : log_1_plus(rest + sqrt(2.0 * rest + rest * rest));
 }
-float atanh_of(float x) { return 0.5 * log_1_plus(2.0 * x / (1.0 - x)); }
+float atanh_of(float x) { return with_sign(0.5 * log_1_plus(2.0 * abs(x) / (1.0 - abs(x))), x); }
 
-// What is left of a whole multiple of b, with the sign of a.
+// What is left of a whole multiple of b, with the sign of a: exactly, by a division digit by digit.
 float fmod_of(float a, float b) {
   if (isnan(a) || isnan(b) || isinf(a) || b == 0.0) return not_a_number();
   if (isinf(b) || abs(a) < abs(b)) return a;
-  precise float rest = abs(a) - abs(b) * trunc(abs(a) / abs(b));
-  if (rest < 0.0) rest = rest + abs(b);
-  if (rest >= abs(b)) rest = rest - abs(b);
-  return is_negative(a) ? -rest : rest;
+  const uint bits = floatBitsToUint(abs(a));
+  const uint bits_b = floatBitsToUint(abs(b));
+  const int power = max(int(bits >> 23), 1);
+  const int power_b = max(int(bits_b >> 23), 1);
+  uint rest = bits & 0x7fffffu | (bits >> 23 != 0u ? 0x800000u : 0u);
+  const uint divisor = bits_b & 0x7fffffu | (bits_b >> 23 != 0u ? 0x800000u : 0u);
+  for (int k = power; k > power_b; --k) {
+    rest = (rest >= divisor ? rest - divisor : rest) << 1;
+  }
+  if (rest >= divisor) rest -= divisor;
+  const float size = float(rest) * 1.1920928955e-7 * uintBitsToFloat(uint(power_b) << 23);
+  return with_sign(size, a);
 }
 // With the sign of b.
 float remainder_of(float a, float b) {

@@ -19,7 +19,7 @@ using plugin::Status;
 using plugin::Value;
 
 // As backends/vulkan/operators.def explains them.
-enum class Takes { FLOATS, NUMBERS, ALIKE, TESTS, CHOICES, INDICES, SCATTERED, ANY };
+enum class Takes { FLOATS, NUMBERS, WHOLES, ALIKE, TESTS, CHOICES, INDICES, SCATTERED, FOLDED, ANY };
 
 struct VulkanKernel {
   Row row;
@@ -45,6 +45,7 @@ const std::map<std::string, Takes>& vulkan_kernels() {
 bool vulkan_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
 bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
 bool is_whole(DType dtype) { return is_index(dtype) || dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
 bool is_number(DType dtype) { return vulkan_float(dtype) || is_whole(dtype); }
 bool is_known(DType dtype) { return vulkan_float(dtype) || is_whole(dtype) || dtype == DType::kBool; }
 
@@ -54,6 +55,7 @@ struct VulkanTypes {
   std::vector<DType> results;
   bool has_numbers = false;  // that are known only when it runs
   int64_t most_elements = 0;
+  int most_rank = 0;
   bool too_large = false;  // one of them, for a kernel to see
 
   explicit VulkanTypes(const Node& node) {
@@ -80,6 +82,7 @@ struct VulkanTypes {
     const auto dtype = static_cast<DType>(value.dtype());
     if (!value.is_tensor()) return dtype;
     most_elements = std::max(most_elements, value.numel());
+    most_rank = std::max(most_rank, value.rank());
     too_large = too_large || value.numel() > kMostBytes / static_cast<int64_t>(element_size(dtype));
     return dtype;
   }
@@ -142,13 +145,23 @@ Status takes_indices(const VulkanTypes& types) {
 // Its tensors are self, the indices, and perhaps a source. Bool is not added.
 Status takes_scattered(const Node& node, const VulkanTypes& types) {
   if (types.arguments.size() < 2) return refuse("not for numbers");
+  // A line of indices is one loop, which lavapipe ends after 65535 rounds.
+  if (types.most_elements > 60000) return refuse("not for so many places, which are one after the other");
   std::vector<DType> values = joined({types.arguments[0]}, types.results);
   if (types.arguments.size() > 2) values.push_back(types.arguments[2]);
   if (!is_index(types.arguments[1])) return refuse("its indices are not of i32 or i64");
   return all_alike(values, node.op() == "aten::scatter_add" ? is_number : is_known);
 }
 
-bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
+// Rows end where lavapipe would end their loops. Real numbers are not cut off to whole ones first.
+Status takes_folded(const Node& node, const VulkanTypes& types) {
+  if (types.most_elements > int64_t{1} << 20) return refuse("not for rows of more than 2^20 elements");
+  const bool sums = node.op() == "aten::cumsum" || node.op() == "aten::prod" || node.op() == "aten::prod.dim_int";
+  if (sums && is_exact(types.results[0]) && all_are(types.arguments, vulkan_float).ok()) {
+    return refuse("not for whole numbers of real ones");
+  }
+  return all_are(joined(types.arguments, types.results), is_known);
+}
 
 // What is not of floats alone the host computes as well: a loop would wait for the device in every turn to learn
 // whether there is another, and a tensor that no kernel sees would be an error of the run.
@@ -161,11 +174,16 @@ Status takes_sizes(const VulkanTypes& types) {
 }
 
 Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
+  if (types.arguments.empty()) return refuse("none of its tensors is on the device before");
+  // Such a copy has a dimension for each repetition and one for what is repeated.
+  if (node.op() == "aten::repeat" && types.most_rank > 8) return refuse("not for more than 8 dimensions");
   if (types.has_numbers) return all_are(types.arguments, vulkan_float);
   if (const Status status = takes_sizes(types); !status.ok()) return status;
   switch (takes) {
     case Takes::FLOATS: return takes_floats(node, types);
     case Takes::NUMBERS: return all_alike(joined(types.arguments, types.results), is_whole);
+    case Takes::WHOLES: return all_alike(types.arguments, is_exact);
+    case Takes::FOLDED: return takes_folded(node, types);
     case Takes::ALIKE: return all_alike(joined(types.arguments, types.results), is_known);
     case Takes::TESTS: return all_alike(types.arguments, is_known);
     case Takes::CHOICES: return takes_choice(node, types);
