@@ -255,6 +255,30 @@ TEST(Target, VulkanTakesNothingWholeThatIsTooLargeForAKernel) {
   EXPECT_EQ(said("f32[33,1048576]", "f32[33,1048576]", "aten::neg(%x)").support, Support::kSupported);
 }
 
+// Its kernels would refuse these when the program runs, or go over them one by one.
+TEST(Target, VulkanLeavesWhatItsKernelsWouldRefuseToTheHost) {
+  const auto said = [](const std::string& inputs, const std::string& result, const std::string& call) {
+    return answer("vulkan:0", "method f(" + inputs + ") {\n  %y: " + result + " = " + call + "\n  return %y\n}");
+  };
+  const std::string of_real = "not for whole numbers of real ones";
+  EXPECT_EQ(said("%x: f32[4]", "i64[4]", "aten::cumsum(%x, 0, i64)").reason, of_real);
+  EXPECT_EQ(said("%x: f32[4]", "i64[]", "aten::prod(%x, i64)").reason, of_real);
+  EXPECT_EQ(said("%x: f32[4,2]", "i64[2]", "aten::prod.dim_int(%x, 0, false, i64)").reason, of_real);
+  EXPECT_EQ(said("%x: f32[4]", "f32[4]", "aten::cumsum(%x, 0, none)").support, Support::kSupported);
+  EXPECT_EQ(said("%x: i32[4]", "i64[4]", "aten::cumsum(%x, 0, none)").support, Support::kSupported);
+  EXPECT_EQ(said("%x: f32[2,1048576]", "i64[2]", "aten::argmax(%x, 1, false)").reason,
+            "not for rows of more than 2^20 elements");
+  EXPECT_EQ(
+      said("%x: f32[9,70000], %i: i64[2,70000], %s: f32[2,70000]", "f32[9,70000]", "aten::scatter.src(%x, 1, %i, %s)")
+          .reason,
+      "not for so many places, which are one after the other");
+  EXPECT_EQ(said("%x: f32[4]", "f32[4]", "aten::bitwise_and.Scalar(%x, 3)").reason, "not for tensors of f32");
+  const std::string nine = "[1,1,1,1,1,1,1,1,2]";
+  EXPECT_EQ(said("%x: f32" + nine, "f32[1,1,1,1,1,1,1,1,4]", "aten::repeat(%x, [1, 1, 1, 1, 1, 1, 1, 1, 2])").reason,
+            "not for more than 8 dimensions");
+  EXPECT_EQ(said("%x: f32[4]", "f32[5]", "aten::full([5], 1.5)").reason, "none of its tensors is on the device before");
+}
+
 TEST(Target, EachSaysWhatItIs) {
   const auto all = parse_targets("cpu,cuda:0,sim:0,portable,vulkan:0");
   ASSERT_TRUE(all.ok()) << all.error().text();

@@ -119,24 +119,6 @@ void pad_rows(const Rows& rows, const char* from, char* to, int64_t begin, int64
   }
 }
 
-Error padded_sizes(KernelContext& context, const Tensor& self, const Padding& padding, PadMode mode, Sizes* sizes) {
-  for (int d = 0; d < self.rank(); ++d) {
-    const int64_t size = self.size(d);
-    const int64_t before = padding.before[d];
-    const int64_t after = padding.after[d];
-    if (mode == PadMode::kReflect && (before >= size || after >= size) && (before != 0 || after != 0)) {
-      return context.fail(Error::kInvalidArgument, "a reflection pad must be smaller than the dimension");
-    }
-    if (mode == PadMode::kReplicate && size == 0 && (before != 0 || after != 0)) {
-      return context.fail(Error::kInvalidArgument, "a replication pad has nothing to repeat");
-    }
-    if (!push_size(sizes, size + before + after)) {
-      return context.fail(Error::kInvalidArgument, "a padded dimension has a negative size, or 2^31 or more");
-    }
-  }
-  return Error::kOk;
-}
-
 }  // namespace
 
 Error read_padding(KernelContext& context, const Tensor& self, IntList list, Padding* out) {
@@ -151,6 +133,35 @@ Error read_padding(KernelContext& context, const Tensor& self, IntList list, Pad
     }
     const int dim = self.rank() - 1 - i / 2;
     (i % 2 == 0 ? out->before : out->after)[dim] = pads[i];
+  }
+  return Error::kOk;
+}
+
+Error read_spatial_padding(KernelContext& context, const Tensor& self, IntList list, int spatial, Padding* out) {
+  BERTH_RETURN_IF_ERROR(read_padding(context, self, list, out));
+  if (list.size() != 2 * static_cast<size_t>(spatial)) {
+    return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
+  }
+  if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
+    return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
+  }
+  return Error::kOk;
+}
+
+Error padded_sizes(KernelContext& context, const Tensor& self, const Padding& padding, PadMode mode, Sizes* sizes) {
+  for (int d = 0; d < self.rank(); ++d) {
+    const int64_t size = self.size(d);
+    const int64_t before = padding.before[d];
+    const int64_t after = padding.after[d];
+    if (mode == PadMode::kReflect && (before >= size || after >= size) && (before != 0 || after != 0)) {
+      return context.fail(Error::kInvalidArgument, "a reflection pad must be smaller than the dimension");
+    }
+    if (mode == PadMode::kReplicate && size == 0 && (before != 0 || after != 0)) {
+      return context.fail(Error::kInvalidArgument, "a replication pad has nothing to repeat");
+    }
+    if (!push_size(sizes, size + before + after)) {
+      return context.fail(Error::kInvalidArgument, "a padded dimension has a negative size, or 2^31 or more");
+    }
   }
   return Error::kOk;
 }

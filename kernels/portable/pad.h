@@ -23,6 +23,13 @@ enum class PadMode : uint8_t {
 /// InvalidArgument for an odd number, more pairs than dimensions, or numbers of more than 31 bits.
 Error read_padding(KernelContext& context, const Tensor& self, IntList list, Padding* out);
 
+/// The same for a padding of the last `spatial` dimensions of a tensor that has channels before them, and perhaps a
+/// batch: reflection_pad2d, for one.
+Error read_spatial_padding(KernelContext& context, const Tensor& self, IntList list, int spatial, Padding* out);
+
+/// The sizes of `self` padded. InvalidArgument as of pad().
+Error padded_sizes(KernelContext& context, const Tensor& self, const Padding& padding, PadMode mode, Sizes* sizes);
+
 /// Pads `self` into `out`, which gets its sizes. `value` is an element of their dtype, read in mode kConstant.
 /// InvalidArgument when a dimension would get a negative size, a reflection would need an element beyond the input
 /// (before or after >= size), or a replication would repeat an element of an empty dimension.

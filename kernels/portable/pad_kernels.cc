@@ -6,18 +6,11 @@
 namespace berth::portable {
 namespace {
 
-// `self` is [channels, spatial…] or [batch, channels, spatial…] with `spatial` dimensions that are padded.
 template <typename Args>
 Error pad_spatial(KernelContext& context, const Args& args, int spatial, PadMode mode) {
   const Tensor& self = args.self;
   Padding padding;
-  BERTH_RETURN_IF_ERROR(read_padding(context, self, args.padding, &padding));
-  if (args.padding.size() != 2 * static_cast<size_t>(spatial)) {
-    return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
-  }
-  if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
-    return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
-  }
+  BERTH_RETURN_IF_ERROR(read_spatial_padding(context, self, args.padding, spatial, &padding));
   return pad(context, self, padding, mode, nullptr, args.out);
 }
 

@@ -70,30 +70,10 @@ Error fill_all(KernelContext& context, const portable::Element& value, const Siz
   return fill(context, value.bytes, out);
 }
 
-Error padded_sizes(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
-                   Sizes* sizes) {
-  for (int d = 0; d < self.rank(); ++d) {
-    const int64_t size = self.size(d);
-    const int64_t before = padding.before[d];
-    const int64_t after = padding.after[d];
-    const bool padded = before != 0 || after != 0;
-    if (mode == portable::PadMode::kReflect && padded && (before >= size || after >= size)) {
-      return context.fail(Error::kInvalidArgument, "a reflection pad must be smaller than the dimension");
-    }
-    if (mode == portable::PadMode::kReplicate && padded && size == 0) {
-      return context.fail(Error::kInvalidArgument, "a replication pad has nothing to repeat");
-    }
-    if (!push_size(sizes, size + before + after)) {
-      return context.fail(Error::kInvalidArgument, "a padded dimension has a negative size, or 2^31 or more");
-    }
-  }
-  return Error::kOk;
-}
-
 Error pad_into(KernelContext& context, const Tensor& self, const portable::Padding& padding, portable::PadMode mode,
                const void* value, Tensor& out) {
   Sizes sizes;
-  BERTH_RETURN_IF_ERROR(padded_sizes(context, self, padding, mode, &sizes));
+  BERTH_RETURN_IF_ERROR(portable::padded_sizes(context, self, padding, mode, &sizes));
   BERTH_RETURN_IF_ERROR(prepare_out(context, self, out, sizes));
   return pad_tensor(context, self, padding, mode, value, out);
 }
@@ -102,13 +82,7 @@ template <typename Args>
 Error pad_spatial(KernelContext& context, const Args& args, int spatial, portable::PadMode mode) {
   const Tensor& self = args.self;
   portable::Padding padding;
-  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.padding, &padding));
-  if (args.padding.size() != 2 * static_cast<size_t>(spatial)) {
-    return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
-  }
-  if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
-    return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
-  }
+  BERTH_RETURN_IF_ERROR(portable::read_spatial_padding(context, self, args.padding, spatial, &padding));
   return pad_into(context, self, padding, mode, nullptr, args.out);
 }
 

@@ -86,6 +86,7 @@ class TestedDevice final : public ::testing::Environment {
       options.validation = true;
       options.for_cards = form != Form::kChosen;
       options.with_dot_products = form == Form::kWithDotProducts;
+      options.without_dot_products = form != Form::kWithDotProducts;
       one = std::make_unique<VulkanAllocator>(options);
     }
     return *one;

@@ -1,7 +1,7 @@
 // Operators on bool, whole and quantised numbers, and on floats where these come into it, beside the portable kernels:
 // to the bit.
 
-#include "backends/vulkan/device_test/tested.h"
+#include "backends/vulkan/device_test/typed_testing.h"
 #include "format/elementwise_code.h"
 #include "runtime/device_explanation.h"
 
@@ -11,73 +11,6 @@ namespace {
 [[maybe_unused]] const ::testing::Environment* const kDevice = ::testing::AddGlobalTestEnvironment(new TestedDevice);
 
 constexpr uint32_t kCases = 2;
-const DType kWhole[] = {DType::kU8, DType::kI8, DType::kI32, DType::kI64};
-const DType kAll[] = {DType::kBool, DType::kU8,  DType::kI8,   DType::kI32,
-                      DType::kI64,  DType::kF16, DType::kBF16, DType::kF32};
-
-class VulkanTyped : public VulkanKernels {
- protected:
-  void SetUp() override {
-    VulkanKernels::SetUp();
-    exact = one_form = true;
-  }
-};
-
-constexpr int64_t k31 = int64_t{1} << 31;
-constexpr int64_t k32 = int64_t{1} << 32;
-
-// Whole numbers whose words are compared, carried and rounded in different ways: equal in the high one, equal in the
-// low one, next to where the low one turns over, and with more digits than a double holds.
-const std::vector<int64_t> kEdges = [] {
-  std::vector<int64_t> made = {INT64_MAX, INT64_MAX - 2, INT64_MIN, INT64_MIN + 1};
-  for (const int64_t near : {int64_t{0}, k31, k32, 5 * k32, 5 * k32 + k31, (1 << 21) * k32}) {
-    for (const int64_t by : {-3, -1, 0, 1, 3}) {
-      made.push_back(near + by);
-      made.push_back(-near - by);
-    }
-  }
-  return made;
-}();
-
-// Of a whole type's largest.
-int64_t large(Dice& dice, DType dtype) {
-  switch (dtype) {
-    case DType::kU8: return dice.number(250, 255);
-    case DType::kI8: return dice.coin() ? -128 : 127;
-    case DType::kI32: return dice.coin() ? INT32_MIN : INT32_MAX - dice.number(0, 1);
-    case DType::kI64: return kEdges[dice.number(0, static_cast<int64_t>(kEdges.size()) - 1)];
-    default: return dice.number(0, 1);
-  }
-}
-
-size_t count_of(const std::vector<int32_t>& sizes) {
-  size_t count = 1;
-  for (const int32_t size : sizes) count *= static_cast<size_t>(size);
-  return count;
-}
-
-// Numbers of a type: small ones that are often equal, and a few of its largest.
-Array numbers(Dice& dice, DType dtype, const std::vector<int32_t>& sizes, bool any_order = true) {
-  const size_t count = count_of(sizes);
-  const std::vector<uint8_t> order = any_order ? dice.order(sizes.size()) : std::vector<uint8_t>();
-  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) {
-    std::vector<double> values(count);
-    for (double& value : values) {
-      value = static_cast<double>(dice.number(-3, 3));
-      if (value == 0 && dice.coin()) value = -0.0;
-      if (dtype == DType::kF32 && dice.number(0, 5) == 0) value = std::nextafter(static_cast<float>(value), 9.0F);
-    }
-    return Array(dtype, sizes, values, order);
-  }
-  std::vector<int64_t> values(count);
-  for (int64_t& value : values) {
-    value = dice.number(dtype == DType::kU8 || dtype == DType::kBool ? 0 : -3, 3);
-    if (dtype == DType::kBool) value = value > 1 ? 1 : 0;
-    if (dice.number(0, 5) == 0) value = large(dice, dtype);
-  }
-  return integers(dtype, sizes, values, order);
-}
-
 std::vector<int32_t> stretched(Dice& dice, std::vector<int32_t> sizes) {
   for (int32_t& size : sizes) size = dice.number(0, 2) == 0 ? 1 : size;
   return sizes;
@@ -213,204 +146,6 @@ TEST_F(VulkanTyped, ChoicesAndCopiesOfEveryType) {
   }
 }
 
-// Copies four at a time where that is possible, and next to where it is not.
-TEST_F(VulkanTyped, BytesThatMove) {
-  one_form = false;
-  using List = std::vector<int64_t>;
-  for (uint32_t seed = 0; seed < 4 * kCases; ++seed) {
-    Dice dice(seed);
-    for (const DType dtype : {DType::kU8, DType::kI8}) {
-      SCOPED_TRACE(to_string(dtype));
-      const int32_t unit = dice.coin() ? 4 : 1;
-      const std::vector<int32_t> s = {dice.size(2), unit * dice.size(3), dice.size(6) + 2, unit * dice.size(3) + 1};
-      const std::vector<uint8_t> last = {0, 2, 3, 1};
-      const Array x = numbers(dice, dtype, s, false);
-      const Array image = dice.coin() ? x : Array(dtype, s, x.values(), last);
-      const auto to = [&](const std::vector<int32_t>& sizes) {
-        return Array(dtype, sizes, {}, dice.coin() ? last : std::vector<uint8_t>{});
-      };
-      const Array most = to({s[0], s[1], s[2] - 1, s[3] - 1}), indices(DType::kI64, most.sizes());
-      EXPECT_SAME(max_pool2d_with_indices_out,
-                  {image, List{2, 2}, List{1, 1}, List{0, 0}, List{1, 1}, false, most, indices}, {image},
-                  {most, indices});
-      const Array large = to({s[0], s[1], 2 * s[2], dice.size(9)});
-      const List size = {large.sizes()[2], large.sizes()[3]};
-      EXPECT_SAME(upsample_nearest2d_vec_out, {image, size, nullptr, large}, {image}, {large});
-      const Array y = to(s), joined = to({s[0], 2 * s[1], s[2], s[3]});
-      EXPECT_SAME(clone_out, {image, nullptr, y}, {image}, {y});
-      EXPECT_SAME(cat_out, {Arg::list({image, image}), 1, joined}, {image}, {joined});
-      EXPECT_SAME(flip_out, {image, List{0, 2}, y}, {image}, {y});
-      const Array part = to({s[0], s[1], s[2], s[3] - 1});
-      EXPECT_SAME(slice_copy_Tensor_out, {image, 3, 1, int64_t{INT64_MAX}, 1, part}, {image}, {part});
-      EXPECT_SAME(slice_copy_Tensor_out, {image, 3, 0, int64_t{s[3] - 1}, 1, part}, {image}, {part});
-    }
-    if (HasFailure()) return;
-  }
-}
-
-TEST_F(VulkanTyped, PaddingOfEveryType) {
-  using List = std::vector<int64_t>;
-  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
-    Dice dice(seed);
-    for (const DType dtype : kAll) {
-      SCOPED_TRACE(to_string(dtype));
-      const std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(9)};
-      const Array a = numbers(dice, dtype, s);
-      List pads;
-      std::vector<int32_t> sizes = s;
-      for (int d = 2; d >= 1; --d) {
-        for (int side = 0; side < 2; ++side) {
-          pads.push_back(dice.number(sizes[d] > 1 ? -1 : 0, 3));
-          sizes[d] += static_cast<int32_t>(pads.back());
-        }
-      }
-      const Array y(dtype, sizes, {}, dice.order(3));
-      EXPECT_SAME(constant_pad_nd_out, {a, pads, dtype == DType::kBool ? 1 : 3, y}, {a}, {y});
-    }
-    if (HasFailure()) return;
-  }
-}
-
-TEST_F(VulkanTyped, CopiesOfSeveralBoxes) {
-  using List = std::vector<int64_t>;
-  for (uint32_t seed = 0; seed < 2 * kCases; ++seed) {
-    Dice dice(seed);
-    for (const DType dtype : kAll) {
-      SCOPED_TRACE(to_string(dtype));
-      const std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(5) + 3, dice.size(5) + 3};
-      const Array a = numbers(dice, dtype, s), rows = numbers(dice, dtype, s, false);
-      const auto to = [&](const std::vector<int32_t>& sizes) {
-        return Array(dtype, sizes, {}, dice.order(sizes.size()));
-      };
-      const Array y = to(s), twice = to({2, 3 * s[0], s[1], s[2], 2 * s[3]}), flat(dtype, s);
-      EXPECT_SAME(repeat_out, {a, List{2, 3, 1, 1, 2}, twice}, {a}, {twice});
-      EXPECT_SAME(roll_out, {a, List{1, -2}, List{1, 3}, y}, {a}, {y});
-      EXPECT_SAME(roll_out, {rows, List{5}, List{}, flat}, {rows}, {flat});
-      const Array wide = to({s[0], s[1], s[2] + 3, s[3] - 1});
-      EXPECT_SAME(reflection_pad2d_out, {a, List{1, -2, 2, 1}, wide}, {a}, {wide});
-      EXPECT_SAME(replication_pad2d_out, {a, List{-2, 1, 3, 0}, wide}, {a}, {wide});
-      const Array line = numbers(dice, dtype, {2, 5}), longer = to({2, 11});
-      EXPECT_SAME(reflection_pad1d_out, {line, List{4, 2}, longer}, {line}, {longer});
-      EXPECT_SAME(replication_pad1d_out, {line, List{4, 2}, longer}, {line}, {longer});
-      const Array deep = to({s[0], s[1] + 2, s[2], s[3]});
-      EXPECT_SAME(replication_pad3d_out, {a, List{0, 0, 0, 0, 1, 1}, deep}, {a}, {deep});
-      const Array part = numbers(dice, dtype, {s[0], s[1], s[3]}), cut = numbers(dice, dtype, {s[0], s[1], 2, s[3]});
-      EXPECT_SAME(select_scatter_out, {a, part, 2, -1, y}, {a, part}, {y});
-      EXPECT_SAME(slice_scatter_out, {a, cut, 2, 0, 3, 2, y}, {a, cut}, {y});
-      const Array diagonal = to({s[0], s[1], std::min(s[2], s[3] - 1)});
-      EXPECT_SAME(diagonal_copy_out, {a, 1, 2, 3, diagonal}, {a}, {diagonal});
-      const Array small = numbers(dice, dtype, {2, 8, 3, 5}), large = to({2, 2, 6, 10});
-      EXPECT_SAME(pixel_shuffle_out, {small, 2, large}, {small}, {large});
-      const Array back = to({2, 8, 3, 5});
-      EXPECT_SAME(pixel_unshuffle_out, {large, 2, back}, {large}, {back});
-    }
-    if (HasFailure()) return;
-  }
-}
-
-// Rows of fewer elements than a group has invocations, of more, and of some that are equal.
-TEST_F(VulkanTyped, WhatRowsComeTo) {
-  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
-    Dice dice(seed);
-    for (const DType dtype : kAll) {
-      SCOPED_TRACE(to_string(dtype));
-      std::vector<int32_t> s = {dice.size(3), dice.size(4), dice.size(5)};
-      s[seed % 3] = static_cast<int32_t>(dice.number(1, seed % 2 == 0 ? 20 : 400));
-      const Array x = numbers(dice, dtype, s);
-      const int dim = static_cast<int>(dice.number(-3, 2));
-      const bool keeps = dice.coin();
-      std::vector<int32_t> left = s;
-      if (keeps) left[dim < 0 ? dim + 3 : dim] = 1;
-      if (!keeps) left.erase(left.begin() + (dim < 0 ? dim + 3 : dim));
-      const Array some(DType::kBool, left, {}, dice.order(left.size())), one(DType::kBool, {});
-      EXPECT_SAME(any_out, {x, dim, keeps, some}, {x}, {some});
-      EXPECT_SAME(any_all_out, {x, one}, {x}, {one});
-      const Array row(DType::kBool, {s[1]});
-      EXPECT_SAME(any_dims_out, {x, std::vector<int64_t>{0, 2}, false, row}, {x}, {row});
-      if (dtype == DType::kBool) continue;
-      const std::vector<uint8_t> order = dice.order(left.size());
-      const Array places(DType::kI64, left, {}, order), place(DType::kI64, {});
-      EXPECT_SAME(argmax_out, {x, dim, keeps, places}, {x}, {places});
-      EXPECT_SAME(argmin_out, {x, dim, keeps, places}, {x}, {places});
-      EXPECT_SAME(argmax_out, {x, nullptr, false, place}, {x}, {place});
-      const Array values(dtype, left, {}, order);
-      EXPECT_SAME(max_dim_max, {x, dim, keeps, values, places}, {x}, {values, places});
-      EXPECT_SAME(min_dim_min, {x, dim, keeps, values, places}, {x}, {values, places});
-      if (!is_integer(dtype)) continue;
-      const Array all(DType::kI64, {}), folded(DType::kI64, left), running(DType::kI64, s, {}, dice.order(3));
-      EXPECT_SAME(prod_out, {x, nullptr, all}, {x}, {all});
-      EXPECT_SAME(prod_int_out, {x, dim, keeps, nullptr, folded}, {x}, {folded});
-      EXPECT_SAME(cumsum_out, {x, dim, nullptr, running}, {x}, {running});
-    }
-    if (HasFailure()) return;
-  }
-}
-
-TEST_F(VulkanTyped, RealNumbersThatRowsComeTo) {
-  exact = false;
-  for (const int32_t length : {7, 300}) {
-    Dice dice(static_cast<uint32_t>(length));
-    const Array x = dice.array({3, length, 2}, true), y = room({3, length, 2}), folded = room({3, 2}), all = room({});
-    EXPECT_SAME(cumsum_out, {x, 1, nullptr, y}, {x}, {y});
-    EXPECT_SAME(prod_int_out, {x, 1, false, nullptr, folded}, {x}, {folded});
-    EXPECT_SAME(prod_out, {x, nullptr, all}, {x}, {all});
-    const Array small = integers(DType::kI8, {4}, {1, -2, 3, 4}), real = room({4});
-    EXPECT_SAME(cumsum_out, {small, 0, static_cast<int64_t>(DType::kF32), real}, {small}, {real});
-  }
-}
-
-TEST_F(VulkanTyped, NotANumberIsTheFirstExtreme) {
-  const Array x(DType::kF32, {2, 4}, {1, NAN, 3, NAN, -1, 2, INFINITY, 2}), values = room({2}),
-                                                                            places(DType::kI64, {2});
-  EXPECT_SAME(max_dim_max, {x, 1, false, values, places}, {x}, {values, places});
-  EXPECT_SAME(min_dim_min, {x, 1, false, values, places}, {x}, {values, places});
-}
-
-TEST_F(VulkanTyped, TensorsOfOneNumber) {
-  using List = std::vector<int64_t>;
-  for (const DType dtype : kAll) {
-    SCOPED_TRACE(to_string(dtype));
-    const Array y(dtype, {3, 5}, {}, {1, 0}), x(dtype, {3, 5});
-    EXPECT_SAME(full_out, {List{3, 5}, 1, y}, {}, {y});
-    EXPECT_SAME(full_like_out, {x, 1, nullptr, y}, {x}, {y});
-    EXPECT_SAME(ones_out, {List{3, 5}, y}, {}, {y});
-    EXPECT_SAME(zeros_out, {List{3, 5}, y}, {}, {y});
-    EXPECT_SAME(fill_Scalar_out, {x, 1, y}, {x}, {y});
-  }
-}
-
-TEST_F(VulkanTyped, CountsAndNumbersOfTensors) {
-  for (const DType dtype : kAll) {
-    SCOPED_TRACE(to_string(dtype));
-    Dice dice(1);
-    const Array y(dtype, {3, 5}, {}, {1, 0}), x(dtype, {3, 5}), one = numbers(dice, dtype, {}), line(dtype, {7});
-    EXPECT_SAME(fill_Tensor_out, {x, one, y}, {x, one}, {y});
-    const Array number(dtype, {});
-    EXPECT_SAME(scalar_tensor_out, {1, number}, {}, {number});
-    const Array row = numbers(dice, dtype, {5});
-    EXPECT_SAME(copy_out, {x, row, false, y}, {x, row}, {y});
-    if (dtype == DType::kBool) continue;
-    EXPECT_SAME(arange_out, {7, line}, {}, {line});
-    EXPECT_SAME(arange_start_out, {10, -4, -2, line}, {}, {line});
-  }
-  exact = false;
-  const Array halves(DType::kF32, {9});
-  EXPECT_SAME(arange_start_out, {0.25, 4.5, 0.5, halves}, {}, {halves});
-}
-
-TEST_F(VulkanTyped, TrianglesOfAnyDiagonal) {
-  for (uint32_t seed = 0; seed < 3 * kCases; ++seed) {
-    Dice dice(seed);
-    for (const DType dtype : kAll) {
-      SCOPED_TRACE(to_string(dtype));
-      const Array x = numbers(dice, dtype, {2, dice.size(6), dice.size(6)});
-      const Array y(dtype, x.sizes(), {}, dice.order(3));
-      EXPECT_SAME(tril_out, {x, dice.number(-3, 3), y}, {x}, {y});
-    }
-    if (HasFailure()) return;
-  }
-}
-
 TEST_F(VulkanTyped, ShiftsOfWholeNumbers) {
   for (const DType dtype : kWhole) {
     SCOPED_TRACE(to_string(dtype));
@@ -461,18 +196,6 @@ TEST_F(VulkanTyped, WhatIsNotANumberAndBitsOfOne) {
     EXPECT_SAME(bitwise_and_Scalar_out, {x, other, z}, {x}, {z});
     EXPECT_SAME(bitwise_or_Scalar_out, {x, other, z}, {x}, {z});
     EXPECT_SAME(bitwise_xor_Scalar_out, {x, other, z}, {x}, {z});
-  }
-}
-
-// The largest of none is the least that there is.
-TEST_F(VulkanTyped, WindowsOfBytesInThePaddingAlone) {
-  using List = std::vector<int64_t>;
-  for (const DType dtype : {DType::kU8, DType::kI8}) {
-    Dice dice(1);
-    const Array x = numbers(dice, dtype, {1, 3, 6, 6}, false), y(dtype, {1, 3, 1, 1});
-    const Array indices(DType::kI64, y.sizes());
-    EXPECT_SAME(max_pool2d_with_indices_out, {x, List{2, 2}, List{1, 1}, List{1, 1}, List{7, 7}, false, y, indices},
-                {x, indices}, {y});
   }
 }
 
@@ -682,9 +405,9 @@ TEST_F(VulkanTyped, AnIndexOutOfRangeIsSaidByACopyThatWasBegun) {
 
 // Each of the four says its name, and an index from the end as it was given.
 TEST_F(VulkanTyped, AnIndexOutOfRangeIsOfAnOperator) {
-  const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2});
+  const Array table(DType::kF32, {3, 2}, {1, 2, 3, 4, 5, 6}), y(DType::kF32, {2, 2}), out(DType::kF32, {3, 2});
   const Array ids = integers(DType::kI64, {2}, {1, -4}), places = integers(DType::kI64, {2, 2}, {0, 0, -4, 0});
-  OnDevice on(device(), {table, ids, places, y});
+  OnDevice on(device(), {table, ids, places, y, out});
   const auto said = [&] {
     EXPECT_EQ(on.session.run_steps(), Error::kInvalidArgument);
     const char* const why = take_explanation();
@@ -699,6 +422,10 @@ TEST_F(VulkanTyped, AnIndexOutOfRangeIsOfAnOperator) {
   EXPECT_EQ(said(), "aten::index_select" + rest);
   EXPECT_EQ(on.ask(vulkan::gather_out, {table, 0, places, false, y}), Error::kOk) << on.message;
   EXPECT_EQ(said(), "aten::gather" + rest);
+  EXPECT_EQ(on.ask(vulkan::scatter_src_out, {table, 0, places, y, out}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::scatter" + rest);
+  EXPECT_EQ(on.ask(vulkan::scatter_add_out, {table, 0, places, y, out}), Error::kOk) << on.message;
+  EXPECT_EQ(said(), "aten::scatter_add" + rest);
 }
 
 // What they find is written by atomic operations, so that none of them waits for another.

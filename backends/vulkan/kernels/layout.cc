@@ -64,16 +64,13 @@ Error constant_pad_nd_out(KernelContext& context, const arguments::constant_pad_
   portable::Padding padding;
   BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.pad, &padding));
   Sizes padded, kept;
+  BERTH_RETURN_IF_ERROR(portable::padded_sizes(context, self, padding, portable::PadMode::kConstant, &padded));
   int64_t from = 0;
   for (int d = 0; d < self.rank(); ++d) {
-    const int64_t before = padding.before[d], after = padding.after[d], size = self.size(d) + before + after;
-    if (size < 0 || size > INT32_MAX) {
-      return context.fail(Error::kInvalidArgument, "a dimension would be padded to a size that there is not");
-    }
-    const int64_t cut = std::max<int64_t>(-before, 0) + std::max<int64_t>(-after, 0);
-    portable::push_size(&padded, static_cast<int32_t>(size));
-    portable::push_size(&kept, static_cast<int32_t>(std::max<int64_t>(self.size(d) - cut, 0)));
-    from += std::max<int64_t>(-before, 0) * self.stride(d);
+    const int64_t cut_before = std::max<int64_t>(-padding.before[d], 0);
+    const int64_t cut = cut_before + std::max<int64_t>(-padding.after[d], 0);
+    portable::push_size(&kept, std::max<int64_t>(self.size(d) - cut, 0));
+    from += cut_before * self.stride(d);
   }
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, out, padded));
   int64_t to = 0;

@@ -61,46 +61,38 @@ Error copy_runs(KernelContext& context, const Tensor& self, const std::vector<st
   }
 }
 
-Error pad_runs(KernelContext& context, int64_t size, int64_t before, int64_t after, PadMode mode,
-               std::vector<Run>* runs) {
+// The runs along a dimension that padded_sizes() has checked.
+std::vector<Run> pad_runs(int64_t size, int64_t before, int64_t after, PadMode mode) {
   const bool reflects = mode == PadMode::kReflect;
   const int64_t result = size + before + after;
-  if (result < 0 || result > INT32_MAX || (reflects && std::max(before, after) >= std::max<int64_t>(size, 1)) ||
-      (size == 0 && result > 0)) {
-    return context.fail(Error::kInvalidArgument, "a dimension would be padded by elements that there are not");
-  }
+  std::vector<Run> runs;
   const auto add = [&](int64_t begin, int64_t end, int64_t from, int64_t step) {
     begin = std::max<int64_t>(begin, 0);
     end = std::min(end, result);
-    if (begin < end) runs->push_back({begin, end - begin, from, step});
+    if (begin < end) runs.push_back({begin, end - begin, from, step});
   };
   add(0, before, reflects ? before : 0, reflects ? -1 : 0);
   const int64_t first = std::max<int64_t>(before, 0);
   add(first, size + before, first - before, 1);
   const int64_t last = std::max<int64_t>(size + before, 0);
   add(last, result, reflects ? 2 * (size - 1) - (last - before) : size - 1, reflects ? -1 : 0);
-  return Error::kOk;
+  return runs;
 }
 
 template <typename Args>
 Error pad_spatial(KernelContext& context, const Args& args, int spatial, PadMode mode) {
   const Tensor& self = args.self;
   portable::Padding padding;
-  BERTH_RETURN_IF_ERROR(portable::read_padding(context, self, args.padding, &padding));
-  if (args.padding.size() != 2 * static_cast<size_t>(spatial)) {
-    return context.fail(Error::kInvalidArgument, "padding must have two entries for each spatial dimension");
-  }
-  if (self.rank() != spatial + 1 && self.rank() != spatial + 2) {
-    return context.fail(Error::kInvalidArgument, "self must have channels, spatial dimensions, and perhaps a batch");
-  }
   Sizes sizes;
-  std::vector<std::vector<Run>> runs(self.rank());
-  for (int d = 0; d < self.rank(); ++d) {
-    BERTH_RETURN_IF_ERROR(pad_runs(context, self.size(d), padding.before[d], padding.after[d], mode, &runs[d]));
-    portable::push_size(&sizes, self.size(d) + padding.before[d] + padding.after[d]);
-  }
+  BERTH_RETURN_IF_ERROR(portable::read_spatial_padding(context, self, args.padding, spatial, &padding));
+  BERTH_RETURN_IF_ERROR(portable::padded_sizes(context, self, padding, mode, &sizes));
   BERTH_RETURN_IF_ERROR(portable::prepare_out(context, self, args.out, sizes));
-  return args.out.numel() == 0 ? Error::kOk : copy_runs(context, self, runs, args.out);
+  if (args.out.numel() == 0) return Error::kOk;
+  std::vector<std::vector<Run>> runs;
+  for (int d = 0; d < self.rank(); ++d) {
+    runs.push_back(pad_runs(self.size(d), padding.before[d], padding.after[d], mode));
+  }
+  return copy_runs(context, self, runs, args.out);
 }
 
 // `src` in the sizes and the type of `out`.

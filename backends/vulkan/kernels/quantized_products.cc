@@ -207,15 +207,19 @@ Error run_buffers(KernelContext& context, const Gpu& gpu, const Call& call) {
   const int64_t rounds = p.taps() * (1 + p.channels / unit);
   const int64_t elements = p.rows * p.columns() * p.batches();
   const bool few = gpu.is_card() && p.depth() >= 512 && elements <= (gpu.is_large_card() ? 16384 : 4096);
-  if (few || (gpu.ends_loops() && rounds > kMostRounds)) {
+  // Those of a block come round 13 times for 8 words, and so less than twice as often.
+  if (few || (gpu.ends_loops() && 2 * rounds > kMostRounds)) {
     constexpr int64_t kGroup = 128;  // as in quantized_deep.comp
     Launch ask = ask_of(context, words ? kDeepWords.of(gpu) : ShaderId::quantized_deep, call);
     ask.rounds(up(p.depth() / unit, kGroup));
     return ask.run(p.rows * up(p.columns(), 4) * p.batches(), 1);
   }
   if (words && gpu.is_card() && p.rows >= 16 && p.columns() >= 16 && p.depth() >= 32) {
-    constexpr int64_t kSide = 32;  // as in quantized_block.comp
-    return ask_of(context, kBlock.of(gpu), call).run(up(p.rows, kSide) * up(p.columns(), kSide) * p.batches(), 1);
+    constexpr int64_t kSide = 32;   // as in quantized_block.comp
+    constexpr int64_t kDepth = 32;  // channels of a slice, which takes 13 rounds
+    Launch ask = ask_of(context, kBlock.of(gpu), call);
+    ask.rounds(13 * up(p.depth(), kDepth));
+    return ask.run(up(p.rows, kSide) * up(p.columns(), kSide) * p.batches(), 1);
   }
   return ask_of(context, words ? kWords.of(gpu) : ShaderId::quantized, call)
       .run(up(p.rows, 4) * up(p.columns(), 4) * p.batches());

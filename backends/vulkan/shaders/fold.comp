@@ -22,6 +22,7 @@
 #define SHARED shared
 #endif
 #include "common.glsl"
+#include "wholes.glsl"
 
 layout(constant_id = 0) const uint KIND = 0;  // as below
 layout(constant_id = 1) const uint REAL_NUMBERS = 0;
@@ -40,17 +41,6 @@ READS(3, Input, x);
 SHARED uvec2 parts[PARTS];  // a whole number, or a real one in x
 SHARED int part_places[PARTS];
 
-bool less(uvec2 x, uvec2 y) { return int(x.y) < int(y.y) || (x.y == y.y && x.x < y.x); }
-uvec2 whole_sum(uvec2 x, uvec2 y) {
-  const uint low = x.x + y.x;
-  return uvec2(low, x.y + y.y + (low < x.x ? 1u : 0u));
-}
-uvec2 whole_product(uvec2 x, uvec2 y) {
-  uint high;
-  uint low;
-  umulExtended(x.x, y.x, high, low);
-  return uvec2(low, high + x.x * y.y + x.y * y.x);
-}
 float real_part(uvec2 bits) { return uintBitsToFloat(bits.x); }
 uvec2 of_real(float x) { return uvec2(floatBitsToUint(x), 0u); }
 
@@ -71,7 +61,7 @@ uvec2 joined(uvec2 a, uvec2 b) {
   if (REAL_NUMBERS != 0u) {
     return of_real(KIND == kProduct ? real_part(a) * real_part(b) : real_part(a) + real_part(b));
   }
-  return KIND == kProduct ? whole_product(a, b) : whole_sum(a, b);
+  return KIND == kProduct ? product_of(a, b) : sum_of(a, b);
 }
 // What joins to any number and leaves it.
 uvec2 neutral() {

@@ -151,6 +151,9 @@ void put_all(Places at, int last_row) {
 uint signs(uint type) { return type == U8 ? 0x80808080u : 0u; }
 int moved(uint type, int zero) { return type == U8 ? zero - 128 : zero; }
 
+// The four numbers of i8 in a word.
+vec4 numbers_of(uint word) { return vec4((ivec4(word) << ivec4(24, 16, 8, 0)) >> 24); }
+
 #ifdef WORDS_OF_BYTES
 #ifdef DOT
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4450)

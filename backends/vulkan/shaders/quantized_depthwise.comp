@@ -14,8 +14,6 @@ const int ROWS = 4;
 
 const int COLUMNS = 4;
 
-vec4 numbers_of(uint word) { return vec4((ivec4(word) << ivec4(24, 16, 8, 0)) >> 24); }
-
 void main() {
   const int item = max(min(item_number(), ITEMS - 1), 0);
   const int rows = N_ROWS;

@@ -22,7 +22,6 @@ const int WIDTH = COLUMNS * GROUP;
 #ifdef VECTORS
 const int STEP = 4;
 #define V vec4
-V numbers_of(uint word) { return vec4((ivec4(word) << ivec4(24, 16, 8, 0)) >> 24); }
 #else
 const int STEP = 1;
 #define V float

@@ -10,16 +10,12 @@
 #define ANY_TYPE
 #define BUFFERS 4
 #include "common.glsl"
+#include "wholes.glsl"
 
 WRITES_AND_READS(1, Result, result);
 READS(2, Indices, indices);
 READS(3, Source, source);
 layout(set = 0, binding = 4) buffer Faults { uint faults[]; };
-
-uvec2 whole_sum(uvec2 x, uvec2 y) {
-  const uint low = x.x + y.x;
-  return uvec2(low, x.y + y.y + (low < x.x ? 1u : 0u));
-}
 
 void main() {
   ITEM
@@ -64,7 +60,7 @@ void main() {
       if (real) {
         bits = bits_of_real(result_type, real_of(result_type, before) + real_of(result_type, bits));
       } else {
-        bits = bits_of_whole(result_type, whole_sum(whole_of(result_type, before), whole_of(result_type, bits)));
+        bits = bits_of_whole(result_type, sum_of(whole_of(result_type, before), whole_of(result_type, bits)));
       }
     }
     PUT_BITS(result, place, bits)

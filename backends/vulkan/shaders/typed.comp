@@ -10,6 +10,7 @@
 #define ANY_TYPE
 #define BUFFERS 4
 #include "common.glsl"
+#include "wholes.glsl"
 
 layout(constant_id = 0) const uint KIND = 0;  // as below
 
@@ -36,17 +37,6 @@ const int kSizes = 13;
 
 uvec2 word_pair(int k) { return uvec2(uint(NUMBER(k)), uint(NUMBER(k + 1))); }
 
-bool less(uvec2 x, uvec2 y) { return int(x.y) < int(y.y) || (x.y == y.y && x.x < y.x); }
-uvec2 sum_of(uvec2 x, uvec2 y) {
-  const uint low = x.x + y.x;
-  return uvec2(low, x.y + y.y + (low < x.x ? 1u : 0u));
-}
-uvec2 product_of(uvec2 x, uvec2 y) {
-  uint high;
-  uint low;
-  umulExtended(x.x, y.x, high, low);
-  return uvec2(low, high + x.x * y.y + x.y * y.x);
-}
 uvec2 truth(bool value) { return uvec2(value ? 1u : 0u, 0u); }
 
 // Too far a shift leaves nothing but the sign.

@@ -142,6 +142,11 @@ Status takes_indices(const VulkanTypes& types) {
   return all_alike(values, is_known);
 }
 
+Status takes_whole(const VulkanTypes& types) {
+  if (const Status status = all_are(types.arguments, is_exact); !status.ok()) return status;
+  return all_alike(types.arguments, is_exact);
+}
+
 // Its tensors are self, the indices, and perhaps a source. Bool is not added.
 Status takes_scattered(const Node& node, const VulkanTypes& types) {
   if (types.arguments.size() < 2) return refuse("not for numbers");
@@ -149,7 +154,6 @@ Status takes_scattered(const Node& node, const VulkanTypes& types) {
   if (types.most_elements > 60000) return refuse("not for so many places, which are one after the other");
   std::vector<DType> values = joined({types.arguments[0]}, types.results);
   if (types.arguments.size() > 2) values.push_back(types.arguments[2]);
-  if (!is_index(types.arguments[1])) return refuse("its indices are not of i32 or i64");
   return all_alike(values, node.op() == "aten::scatter_add" ? is_number : is_known);
 }
 
@@ -182,7 +186,7 @@ Status takes_types(Takes takes, const Node& node, const VulkanTypes& types) {
   switch (takes) {
     case Takes::FLOATS: return takes_floats(node, types);
     case Takes::NUMBERS: return all_alike(joined(types.arguments, types.results), is_whole);
-    case Takes::WHOLES: return all_alike(types.arguments, is_exact);
+    case Takes::WHOLES: return takes_whole(types);
     case Takes::FOLDED: return takes_folded(node, types);
     case Takes::ALIKE: return all_alike(joined(types.arguments, types.results), is_known);
     case Takes::TESTS: return all_alike(types.arguments, is_known);
