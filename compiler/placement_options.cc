@@ -105,8 +105,9 @@ bool has_quantized_tensors(const ir::Module& module) {
   return false;
 }
 
-// Weights stay at 8 bits where all targets take them so: a target that does not would make all of the model f32. One
-// that the user places nodes on stays.
+// Weights stay at 8 bits where all targets take them so: a target that does not would make all of the model f32. What
+// products of bytes take on vulkan is not in its costs, which are those of floats. A target that the user places nodes
+// on stays.
 void keep_to_bytes(const std::vector<placement::Rule>& rules, std::vector<targets::Target>* targets) {
   const auto widens = [&](const targets::Target& target) {
     const auto names = [&](const placement::Rule& rule) { return rule.device == target.device; };

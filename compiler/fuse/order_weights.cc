@@ -32,26 +32,13 @@ std::vector<uint8_t> in_order(const std::vector<uint8_t>& from, const std::vecto
   return to;
 }
 
-bool is_depthwise(const ir::TensorType& weight, const Node& node, size_t groups_at) {
-  return weight.shape[0] == std::get<ir::Dim>(node.args[groups_at]) && weight.shape[1] == ir::Dim(1);
-}
-
-Order order_of_convolution(const Node& node, const ir::TensorType& weight, size_t groups_at, size_t transposed_at) {
+Order order_of_convolution(const Node& node, const ir::TensorType& weight, size_t groups_at, bool transposed) {
   if (weight.rank() != 4) return {};
-  if (is_depthwise(weight, node, groups_at)) return {1, 2, 3, 0};
-  if (!std::get<bool>(node.args[transposed_at])) return {0, 2, 3, 1};
-  return std::get<ir::Dim>(node.args[groups_at]) == ir::Dim(1) ? Order{1, 2, 3, 0} : Order();
-}
-
-bool has_constant_weight(const Node& node) {
-  switch (node.op->id) {
-    case OpId::fused_linear_out:
-    case OpId::fused_conv_out:
-    case OpId::convolution_out:
-    case OpId::quantized_linear_out:
-    case OpId::quantized_conv_out: return true;
-    default: return false;
-  }
+  const auto groups = std::get<ir::Dim>(node.args[groups_at]);
+  const bool alone = weight.shape[0] == groups && weight.shape[1] == ir::Dim(1);
+  if (alone) return {1, 2, 3, 0};
+  if (!transposed) return {0, 2, 3, 1};
+  return groups == ir::Dim(1) ? Order{1, 2, 3, 0} : Order();
 }
 
 bool is_quantized(const Node& node) { return node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out); }
@@ -66,16 +53,18 @@ size_t weight_of(const Node& node) {
 
 // Empty where the weight stays as it is.
 Order order_of(const Node& node, const ir::TensorType& weight) {
-  if (node.is(OpId::quantized_linear_out)) return weight.rank() == 2 ? Order{1, 0} : Order();
-  if (node.is(OpId::quantized_conv_out)) {
-    if (weight.rank() != 4) return {};
-    return is_depthwise(weight, node, arg::quantized_conv_out::groups) ? Order{1, 2, 3, 0} : Order{0, 2, 3, 1};
+  switch (node.op->id) {
+    case OpId::fused_linear_out:
+    case OpId::quantized_linear_out: return weight.rank() == 2 ? Order{1, 0} : Order();
+    case OpId::fused_conv_out:
+      return order_of_convolution(node, weight, arg::fused_conv_out::groups,
+                                  std::get<bool>(node.args[arg::fused_conv_out::transposed]));
+    case OpId::convolution_out:
+      return order_of_convolution(node, weight, arg::convolution_out::groups,
+                                  std::get<bool>(node.args[arg::convolution_out::transposed]));
+    case OpId::quantized_conv_out: return order_of_convolution(node, weight, arg::quantized_conv_out::groups, false);
+    default: return {};
   }
-  if (node.is(OpId::fused_linear_out)) return weight.rank() == 2 ? Order{1, 0} : Order();
-  if (node.is(OpId::fused_conv_out)) {
-    return order_of_convolution(node, weight, arg::fused_conv_out::groups, arg::fused_conv_out::transposed);
-  }
-  return order_of_convolution(node, weight, arg::convolution_out::groups, arg::convolution_out::transposed);
 }
 
 class Orderer {
@@ -84,8 +73,8 @@ class Orderer {
 
   bool visit(ir::NodeId id) {
     const Node& node = method_.node(id);
-    if (!has_constant_weight(node)) return false;
     const size_t weight = weight_of(node);
+    if (weight >= node.args.size()) return false;
     const ir::Constant* constant = ir::constant_of(module_, method_, node.args[weight]);
     if (constant == nullptr || !constant->type.is_contiguous()) return false;
     const Order order = order_of(node, constant->type);
