@@ -4,29 +4,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 namespace berth {
 namespace {
+
+// Written in whole large pages, a file lies in such in the system's cache, and is mapped in such.
+constexpr size_t kLargePage = size_t{2} << 20;
+constexpr size_t kFirstBuffer = size_t{256} << 10;
 
 Failure system_failure(const std::string& path, const char* what) {
   return Failure{errno == ENOENT ? Error::kNotFound : Error::kAccessFailed, path,
                  std::string(what) + ": " + std::strerror(errno)};
 }
 
-Status fill_and_close(const std::string& path, std::FILE* file, const std::function<Status(OutputFile&)>& fill) {
-  // Written in whole large pages, a file lies in such in the system's cache, and is mapped in such.
-  constexpr size_t kBuffer = size_t{4} << 20;
-  const std::unique_ptr<char[]> buffer(new char[kBuffer]);
-  std::setvbuf(file, buffer.get(), _IOFBF, kBuffer);
+Status fill_and_close(const std::string& path, int file, const std::function<Status(OutputFile&)>& fill) {
   OutputFile out(path, file);
-  auto filled = fill(out);
-  const bool closed = std::fclose(file) == 0;
-  if (!filled.ok()) return filled.error();
+  const auto write = [&]() -> Status {
+    BERTH_TRY(fill(out));
+    return out.flush();
+  };
+  auto written = write();
+  const bool closed = ::close(file) == 0;
+  if (!written.ok()) return written;
   if (!closed) return system_failure(path, "cannot be written");
   return Done{};
 }
@@ -70,7 +75,7 @@ Expected<std::string> behind_links(const std::string& path) {
 
 struct Temporary {
   std::string path;
-  std::FILE* file = nullptr;
+  int file = -1;  // a descriptor; negative where none could be opened
 };
 
 // A file beside `path` that did not exist: a process that was killed may have left one of the same name. It has the
@@ -93,7 +98,10 @@ Temporary open_temporary(const std::string& path) {
   const bool given = exists && ::fchown(file, before.st_uid, before.st_gid) == 0;
   const bool same = exists && (given || (before.st_uid == ::geteuid() && before.st_gid == ::getegid()));
   const mode_t kept = exists && !same ? before.st_mode & kOwner : exists ? before.st_mode & kPermissions : 0;
-  if ((!exists || ::fchmod(file, kept) == 0) && (temporary.file = ::fdopen(file, "wb")) != nullptr) return temporary;
+  if (!exists || ::fchmod(file, kept) == 0) {
+    temporary.file = file;
+    return temporary;
+  }
   const int error = errno;
   ::close(file);
   std::remove(temporary.path.c_str());
@@ -104,7 +112,49 @@ Temporary open_temporary(const std::string& path) {
 }  // namespace
 
 Status OutputFile::write(const void* data, size_t size) {
-  if (size != 0 && std::fwrite(data, 1, size, file_) != size) return system_failure(path_, "cannot be written");
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  while (size > 0) {
+    size_t taken = size / kLargePage * kLargePage;
+    if (filled_ == 0 && taken > 0) {
+      BERTH_TRY(put(bytes, taken));
+    } else {
+      if (filled_ == buffer_.size()) BERTH_TRY(make_room());
+      taken = std::min(size, buffer_.size() - filled_);
+      std::memcpy(buffer_.data() + filled_, bytes, taken);
+      filled_ += taken;
+    }
+    bytes += taken;
+    size -= taken;
+  }
+  return Done{};
+}
+
+Status OutputFile::flush() {
+  BERTH_TRY(put(buffer_.data(), filled_));
+  filled_ = 0;
+  return Done{};
+}
+
+// A huge page takes longer to clear than a small file to write: the buffer is one only when it must hold more.
+Status OutputFile::make_room() {
+  if (buffer_.size() == kLargePage) return flush();
+  HugePageBuffer larger;
+  if (!larger.allocate(buffer_.size() == 0 ? kFirstBuffer : kLargePage)) {
+    return Failure{Error::kMemoryAllocationFailed, path_, "cannot be written: there is no memory for a buffer"};
+  }
+  if (filled_ > 0) std::memcpy(larger.data(), buffer_.data(), filled_);
+  buffer_ = std::move(larger);
+  return Done{};
+}
+
+Status OutputFile::put(const uint8_t* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(file_, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_failure(path_, "cannot be written");
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
   return Done{};
 }
 
@@ -127,13 +177,13 @@ Status keep_files(const std::vector<std::string>& read, const std::string& path,
 Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
                         const std::function<Status(const std::string&)>& check) {
   if (is_special_file(path)) {
-    std::FILE* file = std::fopen(path.c_str(), "wb");
-    if (file == nullptr) return system_failure(path, "cannot be opened for writing");
+    const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (file < 0) return system_failure(path, "cannot be opened for writing");
     return fill_and_close(path, file, fill);
   }
   BERTH_ASSIGN_OR_RETURN(const std::string target, behind_links(path));
   const Temporary temporary = open_temporary(target);
-  if (temporary.file == nullptr) return system_failure(path, "cannot be written");
+  if (temporary.file < 0) return system_failure(path, "cannot be written");
   const auto finish = [&]() -> Status {
     BERTH_TRY(fill_and_close(path, temporary.file, fill));
     if (check != nullptr) BERTH_TRY(check(temporary.path));

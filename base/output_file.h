@@ -1,25 +1,35 @@
 // Writing files atomically: to a temporary file in the same folder, which is then renamed.
 #pragma once
 
-#include <cstdio>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "base/failure.h"
+#include "base/huge_page_buffer.h"
 
 namespace berth {
 
 /// A file being written. Made by write_whole_file.
 class OutputFile {
  public:
-  OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
-  /// Appends `size` bytes. AccessFailed with the system's message, such as a full disk.
+  /// `file` is an open descriptor, which stays the caller's; errors name `path`.
+  OutputFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  /// Appends `size` bytes, some of which may be in the file only after flush(). AccessFailed with the system's message,
+  /// such as a full disk.
   Status write(const void* data, size_t size);
+  /// Puts what was written into the file. Errors as of write().
+  Status flush();
 
  private:
+  Status make_room();
+  Status put(const uint8_t* data, size_t size);
+
   std::string path_;
-  std::FILE* file_;
+  int file_;
+  HugePageBuffer buffer_;
+  size_t filled_ = 0;  // bytes of buffer_
 };
 
 /// Whether `path` exists and is not a regular file: a device, a pipe. Such a file is written in place.

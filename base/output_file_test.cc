@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 
 namespace berth {
 namespace {
@@ -96,6 +97,33 @@ TEST_F(OutputFiles, ALinkThatAnotherUserPlantedIsNotFollowed) {
   ASSERT_EQ(::lchown(path("shared/link").c_str(), kNobody, kNobody), 0);
   EXPECT_FALSE(write(path("shared/link"), "new").ok());
   EXPECT_EQ(content("a"), "old");
+}
+
+// The buffer grows from kilobytes to megabytes, and what fills it passes by.
+TEST_F(OutputFiles, PiecesOfAllSizesComeInTheirOrder) {
+  std::mt19937 random(1);
+  std::string expected;
+  const auto fills = [&](OutputFile& file) -> Status {
+    for (const size_t most : {100, 200000, 5 << 20, 1000, 3 << 20, 100}) {
+      for (int i = 0; i < 9; ++i) {
+        const std::string piece(random() % most, static_cast<char>('a' + expected.size() % 26));
+        BERTH_TRY(file.write(piece.data(), piece.size()));
+        expected += piece;
+      }
+    }
+    return Done{};
+  };
+  ASSERT_TRUE(write_whole_file(path("a"), fills).ok());
+  ASSERT_GT(expected.size(), size_t{10} << 20);
+  EXPECT_TRUE(content("a") == expected);
+}
+
+TEST_F(OutputFiles, AFullDiskIsAnErrorForFewBytesAndForMany) {
+  for (const size_t size : {size_t{1}, size_t{1} << 20, size_t{5} << 20}) {
+    const auto written = write("/dev/full", std::string(size, 'a'));
+    ASSERT_FALSE(written.ok()) << size;
+    EXPECT_EQ(written.error().code, Error::kAccessFailed) << size;
+  }
 }
 
 TEST_F(OutputFiles, WhatAKilledProcessLeftIsNotInTheWay) {
