@@ -1,6 +1,9 @@
 #include "compiler/fuse/split_concatenations.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/huge_page_buffer.h"
 
 namespace berth::fuse {
 namespace {
@@ -13,19 +16,22 @@ using ir::ValueId;
 
 constexpr size_t kMostParts = 3;
 
-// The part of a dense weight [out, in, …] that reads `count` input channels from `first` on.
-std::vector<float> channels_of(const ir::Constant& constant, const std::vector<float>& weight, int64_t first,
-                               int64_t count) {
-  const int64_t out = constant.type.shape[0].value;
-  const int64_t in = constant.type.shape[1].value;
-  const auto taps = static_cast<int64_t>(weight.size()) / (out * in);
-  std::vector<float> part;
-  part.reserve(out * count * taps);
-  for (int64_t o = 0; o < out; ++o) {
-    const auto begin = weight.begin() + (o * in + first) * taps;
-    part.insert(part.end(), begin, begin + count * taps);
+// The part of a dense weight [out, in, …] that reads `count` input channels from `first` on. Weights are most of a
+// model's bytes: each is copied once.
+Expected<ValueId> channels_of(ir::Builder& build, const ir::Constant& weight, int64_t first, int64_t count) {
+  const int64_t out = weight.type.shape[0].value;
+  const int64_t in = weight.type.shape[1].value;
+  const size_t channel = weight.blob.size() / (out * in);
+  HugePageBuffer part;
+  if (!part.allocate(out * count * channel)) {
+    return Failure{Error::kMemoryAllocationFailed, weight.name, "there is no memory for a part of it"};
   }
-  return part;
+  for (int64_t o = 0; o < out; ++o) {
+    weight.blob.read((o * in + first) * channel, {part.data() + o * count * channel, count * channel});
+  }
+  ir::TensorType type = weight.type;
+  type.shape[1] = ir::Dim(count);
+  return build.constant(type, ir::Blob::owned_buffer(std::move(part)), weight.name + "_part");
 }
 
 // The concatenation that a convolution reads, and the max pooling between them, if there is one.
@@ -87,19 +93,16 @@ Expected<passes::Action> fuse_concatenation(Context& context, ir::Builder& build
   BERTH_ASSIGN_OR_RETURN(const ir::ValueList parts, parts_of(joined, build));
   const Node node = context.node(id);
   const ir::Constant constant = *context.constant(node.args[arg::fused_conv_out::weight]);
-  const std::vector<float> weight = floats_of(constant);
-  std::vector<int64_t> sizes;
-  for (ir::Dim size : constant.type.shape) sizes.push_back(size.value);
   int64_t first = 0;
   Argument sum = node.args[arg::fused_conv_out::residual];
   for (size_t i = 0; i < parts.size(); ++i) {
-    sizes[1] = context.type(parts[i]).shape[1].value;
+    const int64_t channels = context.type(parts[i]).shape[1].value;
+    BERTH_ASSIGN_OR_RETURN(const ValueId weight, channels_of(build, constant, first, channels));
     std::vector<Argument> args = node.args;
     args[arg::fused_conv_out::input] = parts[i];
-    args[arg::fused_conv_out::weight] =
-        float_constant(build, sizes, channels_of(constant, weight, first, sizes[1]), constant.name + "_part");
+    args[arg::fused_conv_out::weight] = weight;
     args[arg::fused_conv_out::residual] = sum;
-    first += sizes[1];
+    first += channels;
     if (i + 1 < parts.size()) {
       args[arg::fused_conv_out::bias] = ir::None{};
       args[arg::fused_conv_out::activation] = std::string("none");
