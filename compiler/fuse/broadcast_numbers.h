@@ -2,6 +2,7 @@
 // writes out no more elements than the result needs: one number for a whole weight stays one number.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
