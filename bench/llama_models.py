@@ -116,7 +116,7 @@ class Exportable(nn.Module):
 def transformers_model(shape, weights, layers=None, words=None):
     import transformers
     config = configuration(shape, layers, words)
-    dtype = torch.bfloat16 if weights == "bf16" else torch.float32
+    dtype = {"bf16": torch.bfloat16, "f16": torch.float16}.get(weights, torch.float32)
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype).eval()
     is_narrow = weights in ("8", "4")

@@ -211,7 +211,7 @@ ValueId rows_of_heads(const Context& context, ValueId value) {
     if (!from.valid() || !context.type(from).is_contiguous()) break;
     if (!turned && turns_heads(context, *node)) {
       turned = true;
-    } else if (!widened && node->is(OpId::to_dim_order_copy_out) && context.type(from).dtype == DType::kBF16 &&
+    } else if (!widened && node->is(OpId::to_dim_order_copy_out) && has_16_bits(context.type(from).dtype) &&
                context.type(value).dtype == DType::kF32 && context.type(from).shape == context.type(value).shape) {
       widened = true;
     } else {
@@ -220,7 +220,7 @@ ValueId rows_of_heads(const Context& context, ValueId value) {
     value = from;
   }
   const DType dtype = context.type(value).dtype;
-  return turned && (dtype == DType::kF32 || dtype == DType::kBF16) ? value : ValueId{};
+  return turned && (dtype == DType::kF32 || has_16_bits(dtype)) ? value : ValueId{};
 }
 
 bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
@@ -244,7 +244,7 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   *is_candidate = true;
   const ir::TensorType& type = context.type(softmax->results[0]);
   match->dtype = type.dtype;
-  if (type.dtype != DType::kF32 && type.dtype != DType::kBF16) return Reason::kDType;
+  if (type.dtype != DType::kF32 && !has_16_bits(type.dtype)) return Reason::kDType;
   if (!is_rows(context, *match, weighted.results[0])) return Reason::kDType;
   const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
   if (type.rank() < 3 || type.rank() > 4) return Reason::kOrder;

@@ -61,30 +61,32 @@ TEST(FuseGroupedAttention, AComparisonWithPositionsIsALength) {
   }
 }
 
-// A model of bf16 keeps its caches; what is computed from them is f32, and rounded once.
-TEST(FuseGroupedAttention, CachesOfBf16AreReadAsTheyAre) {
-  std::string text =
-      attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
-  for (size_t at = text.find("f32["); at != std::string::npos; at = text.find("f32[", at + 5)) {
-    text.replace(at, 3, "bf16");
+// A model of 16 bits keeps its caches; what is computed from them is f32, and rounded once.
+TEST(FuseGroupedAttention, CachesOf16BitsAreReadAsTheyAre) {
+  for (const std::string type : {"bf16", "f16"}) {
+    std::string text =
+        attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
+    for (size_t at = text.find("f32["); at != std::string::npos; at = text.find("f32[", at + 5)) {
+      text.replace(at, 3, type);
+    }
+    const Fused one = fuse_module(passes::parsed(text), 7, type == "f16" ? 2e-3 : 1e-2);
+    EXPECT_EQ(one.operators(), "berth::elementwise berth::grouped_attention dim_order_ops::_to_dim_order_copy")
+        << one.text;
+    EXPECT_NE(call_of(one).find(", %k.in, %v.in, none, %"), std::string::npos) << call_of(one);
+    EXPECT_FALSE(one.says("mask-not-a-length"));
   }
-  const Fused one = fuse_module(passes::parsed(text), 7, 1e-2);
-  EXPECT_EQ(one.operators(), "berth::elementwise berth::grouped_attention dim_order_ops::_to_dim_order_copy")
-      << one.text;
-  EXPECT_NE(call_of(one).find(", %k.in, %v.in, none, %"), std::string::npos) << call_of(one);
-  EXPECT_FALSE(one.says("mask-not-a-length"));
 }
 
-// Caches [b, n, g, d], as ExecuTorch has them, stay where they are: those of bf16 too, which the model widens first.
+// Caches [b, n, g, d], as ExecuTorch has them, stay where they are: those of 16 bits too, which the model widens first.
 TEST(FuseGroupedAttention, CachesWhoseRowsHoldAllHeadsAreNotCopied) {
-  for (const bool wide : {true, false}) {
+  for (const std::string type : {"f32", "bf16", "f16"}) {
+    const bool wide = type == "f32";
     std::string text =
         attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
     const auto replace = [&](const std::string& from, const std::string& to) {
       ASSERT_NE(text.find(from), std::string::npos) << from;
       text.replace(text.find(from), from.size(), to);
     };
-    const std::string type = wide ? "f32" : "bf16";
     replace("%k: f32[1,2,6,8], %v: f32[1,2,6,8]", "%kr: " + type + "[1,6,2,8], %vr: " + type + "[1,6,2,8]");
     std::string made =
         "%k: f32[1,2,6,8] = aten::transpose_copy.int(%kr, 1, -2)\n"
@@ -93,7 +95,9 @@ TEST(FuseGroupedAttention, CachesWhoseRowsHoldAllHeadsAreNotCopied) {
       made =
           "%kw: f32[1,6,2,8] = dim_order_ops::_to_dim_order_copy(%kr, false, [0, 1, 2, 3], f32)\n"
           "%k: f32[1,2,6,8] = aten::transpose_copy.int(%kw, 2, 1)\n"
-          "%vt: bf16[1,2,6,8] = aten::permute_copy(%vr, [0, 2, 1, 3])\n"
+          "%vt: " +
+          type +
+          "[1,2,6,8] = aten::permute_copy(%vr, [0, 2, 1, 3])\n"
           "%v: f32[1,2,6,8] = dim_order_ops::_to_dim_order_copy(%vt, false, [0, 1, 2, 3], f32)\n";
     }
     replace("%k1: f32", made + "%k1: f32");

@@ -189,9 +189,10 @@ static Expected<Types> infer_grouped(const ShapeQuery& query, size_t heads, size
   const TensorType& k = args.tensor(1);
   const TensorType& v = args.tensor(2);
   BERTH_TRY(expect_f32(args, q));
-  if (k.dtype != v.dtype || (k.dtype != DType::kF32 && k.dtype != DType::kBF16)) {
+  const bool known = k.dtype == DType::kF32 || k.dtype == DType::kBF16 || k.dtype == DType::kF16;
+  if (k.dtype != v.dtype || !known) {
     return args.fail(Error::kInvalidType,
-                     "expected keys and values of f32 or of bf16, found " + args.text(k) + " and " + args.text(v));
+                     "expected keys and values of f32, bf16 or f16, found " + args.text(k) + " and " + args.text(v));
   }
   for (size_t i = 0; i < 3; ++i) {
     BERTH_TRY(args.expect_rank(args.tensor(i), 4, 4, "heads of rows"));

@@ -104,8 +104,8 @@ AttentionHead head_of(const Attention& a, int64_t batch, int64_t index) {
   AttentionHead head = a.head;
   const int64_t column = index * head.size;
   head.query = a.query->data<float>() + batch * a.queries() * head.query_row + a.query_column + column;
-  head.key = a.key->data<float>() + batch * head.keys * head.key_row + a.key_column + column;
-  head.value = a.value->data<float>() + batch * head.keys * head.value_row + a.value_column + column;
+  head.key = {a.key->data<float>() + batch * head.keys * head.key_row + a.key_column + column};
+  head.value = {a.value->data<float>() + batch * head.keys * head.value_row + a.value_column + column};
   head.out = a.out->data<float>() + batch * a.queries() * head.out_row + column;
   const int64_t mask = batch * mask_stride(a, 0) + index * mask_stride(a, 1);
   if (a.mask != nullptr && a.mask->dtype() == DType::kF32) head.mask = a.mask->data<float>() + mask;

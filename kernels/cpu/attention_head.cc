@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 
 #include "kernels/cpu/simd_tile-inl.h"
+#include "kernels/cpu/widen.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace berth::cpu {
@@ -25,7 +26,7 @@ struct Layout {
       : key_columns(whole_vectors(head.keys) * kLanes),
         value_columns(whole_vectors(head.size) * kLanes),
         score_columns(std::min(key_columns, kAttentionKeys)),
-        packs_values(value_columns != head.size || head.narrow_key != nullptr) {}
+        packs_values(value_columns != head.size || !head.key.is_wide()) {}
 
   float* keys(float* scratch) const { return scratch; }
   float* scores(const AttentionHead& head, float* scratch) const { return scratch + key_columns * head.size; }
@@ -77,7 +78,7 @@ HWY_INLINE void transpose_4x4(const float* in, int64_t in_row, float* out, int64
 // Columns [first, first + width) of the transposed keys as out[element * width + column], zeros past the last key.
 void pack_panel(const AttentionHead& head, int64_t first, int64_t width, float* out) {
   const int64_t valid = std::min(width, head.keys - first);
-  const float* in = head.key + first * head.key_row;
+  const float* in = head.key.as<float>() + first * head.key_row;
   const int64_t whole_columns = valid / 4 * 4;
   const int64_t whole_elements = head.size / 4 * 4;
   for (int64_t j = 0; j < whole_columns; j += 4) {
@@ -91,14 +92,19 @@ void pack_panel(const AttentionHead& head, int64_t first, int64_t width, float* 
   }
 }
 
-// The same of bf16, widened.
+// The same of bf16 or f16, widened.
 void pack_narrow_panel(const AttentionHead& head, int64_t first, int64_t width, float* out) {
+  constexpr int64_t kPart = 64;
+  float part[kPart];
   const int64_t valid = std::min(width, head.keys - first);
-  const BFloat16* in = head.narrow_key + first * head.key_row;
-  for (int64_t e = 0; e < head.size; ++e) {
-    for (int64_t j = 0; j < valid; ++j) out[e * width + j] = static_cast<float>(in[j * head.key_row + e]);
-    for (int64_t j = valid; j < width; ++j) out[e * width + j] = 0;
+  for (int64_t j = 0; j < valid; ++j) {
+    for (int64_t begin = 0; begin < head.size; begin += kPart) {
+      const int64_t count = std::min(kPart, head.size - begin);
+      widen(head.key.dtype, head.key.from((first + j) * head.key_row + begin).data, part, count);
+      for (int64_t e = 0; e < count; ++e) out[(begin + e) * width + j] = part[e];
+    }
   }
+  for (int64_t e = 0; e < head.size; ++e) std::fill(out + e * width + valid, out + (e + 1) * width, 0.0f);
 }
 
 void pack(const AttentionHead& head, float* scratch) {
@@ -107,16 +113,17 @@ void pack(const AttentionHead& head, float* scratch) {
   for (int64_t first = 0; first < layout.key_columns; first += kTileColumns) {
     const int64_t width = std::min(kTileColumns, layout.key_columns - first);
     float* panel = keys + first * head.size;
-    head.narrow_key == nullptr ? pack_panel(head, first, width, panel) : pack_narrow_panel(head, first, width, panel);
+    head.key.is_wide() ? pack_panel(head, first, width, panel) : pack_narrow_panel(head, first, width, panel);
   }
   if (!layout.packs_values) return;
   float* values = layout.values(head, scratch);
   for (int64_t j = 0; j < head.keys; ++j) {
     float* packed = values + j * layout.value_columns;
-    if (head.narrow_value == nullptr) {
-      std::copy_n(head.value + j * head.value_row, head.size, packed);
+    const portable::CacheRows value = head.value.from(j * head.value_row);
+    if (value.is_wide()) {
+      std::copy_n(value.as<float>(), head.size, packed);
     } else {
-      std::copy_n(head.narrow_value + j * head.value_row, head.size, packed);
+      widen(value.dtype, value.data, packed, head.size);
     }
     std::fill(packed + head.size, packed + layout.value_columns, 0.0f);
   }
@@ -172,7 +179,7 @@ struct ValueProduct {
 void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, const ValueProduct& product,
                      float* scratch) {
   const int64_t value_row = layout.packs_values ? layout.value_columns : head.value_row;
-  const float* values = layout.packs_values ? layout.values(head, scratch) : head.value;
+  const float* values = layout.packs_values ? layout.values(head, scratch) : head.value.as<float>();
   const float* scores = layout.scores(head, scratch) + product.row * layout.score_columns + product.from;
   float* sums = layout.sums(head, scratch) + product.row * layout.value_columns;
   for (int64_t j = 0; j < layout.value_columns; j += kTileColumns) {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "base/half.h"
+#include "kernels/portable/fused_grouped_attention.h"
 
 namespace berth::cpu {
 
@@ -23,11 +23,9 @@ constexpr int64_t kAttentionKeys = 512;
 /// Strides are in elements; the elements of a row of one head are side by side.
 struct AttentionHead {
   const float* query = nullptr;
-  const float* key = nullptr;
-  const float* value = nullptr;
-  /// In place of these; pack_attention() widens them.
-  const BFloat16* narrow_key = nullptr;
-  const BFloat16* narrow_value = nullptr;
+  /// Both of one type; pack_attention() widens what is not f32.
+  portable::CacheRows key;
+  portable::CacheRows value;
   float* out = nullptr;
   int64_t query_row = 0, key_row = 0, value_row = 0, out_row = 0;
   /// What is added to the scores (one of the two at most): numbers, or 0 where true and -infinity where false.
@@ -49,8 +47,8 @@ struct AttentionHead {
   float hidden_result = std::numeric_limits<float>::quiet_NaN();
 };
 
-/// Floats of scratch memory that one thread needs, a multiple of 16. Needs no pointers but whether there is a
-/// narrow_key.
+/// Floats of scratch memory that one thread needs, a multiple of 16. Needs the type of the keys, and no
+/// pointers.
 size_t attention_scratch_floats(const AttentionHead& head);
 
 /// Copies the keys and values of the head to `scratch`, in the order in which attend() reads them. REQUIRES: keys >= 1;

@@ -89,12 +89,8 @@ AttentionHead head_of(const GroupedAttention& a, int64_t batch, int64_t index) {
   // What no query sees is not read.
   head.first_key = std::min(a.first_key(0), a.keys - 1);
   head.keys = std::max<int64_t>(a.end_key(a.queries - 1) - head.first_key, 1);
-  const portable::CacheRows keys = a.keys_from(batch, group, head.first_key);
-  const portable::CacheRows values = a.values_from(batch, group, head.first_key);
-  head.key = keys.wide;
-  head.value = values.wide;
-  head.narrow_key = keys.narrow;
-  head.narrow_value = values.narrow;
+  head.key = a.keys_from(batch, group, head.first_key);
+  head.value = a.values_from(batch, group, head.first_key);
   head.scale = a.scale;
   head.last = a.last;
   head.before = a.before;
@@ -143,7 +139,7 @@ size_t floats_of(const GroupedAttention& a) {
   AttentionHead head;
   head.keys = a.keys;
   head.size = a.size;
-  head.narrow_key = a.key.narrow;
+  head.key = a.key;
   return std::max(floats, attention_scratch_floats(head));
 }
 
@@ -177,9 +173,7 @@ size_t temp_bytes(const portable::GroupedOperands& args, int threads) {
   a.groups = key.size(args.heads_dim());
   a.keys = key.size(args.keys_dim());
   a.value_size = value.size(3);
-  // Its address says what the keys are, and no more: there is no memory yet.
-  static constexpr BFloat16 kNone;
-  if (key.dtype() == DType::kBF16) a.key.narrow = &kNone;
+  a.key = {nullptr, key.dtype()};
   if (has_too_many_scores(a)) return 0;
   const size_t slots = most_slots(a, threads);
   return slots * floats_of(a) * sizeof(float) + portable::kTempPadding;

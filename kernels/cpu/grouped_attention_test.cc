@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "kernels/cpu/simd_testing.h"
@@ -94,7 +95,7 @@ std::string text_of(const GroupedCase& c, unsigned seed) {
   return "seed " + std::to_string(seed) + ": " + std::to_string(c.heads) + " heads of " + std::to_string(c.groups) +
          " groups, " + std::to_string(c.queries) + " queries, " + std::to_string(c.keys) + " keys of " +
          std::to_string(c.size) + ", values of " + std::to_string(c.value_size) + ", " + std::to_string(c.threads) +
-         " threads" + (c.caches == DType::kBF16 ? ", caches of bf16" : "");
+         " threads" + ", caches of " + to_string(c.caches);
 }
 
 std::vector<double> rows_of(const GroupedProblem& p) {
@@ -203,26 +204,55 @@ TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
   check(c, 2);
 }
 
-// Few queries read bf16 where it lies, many have it widened first. Sizes that fill registers and that do not.
-TEST(GroupedAttention, CachesOfBf16AreWidenedExactly) {
-  GroupedCase c;
-  c.caches = DType::kBF16;
-  c.batch = 2;
-  c.heads = 14;
-  c.groups = 2;
-  c.keys = 71;
-  for (const int32_t size : {64, 20, 7}) {
-    c.size = c.value_size = size;
-    for (const int32_t queries : {1, 3, 29}) {
-      c.queries = queries;
-      c.last.clear();
-      for (int i = 0; i < queries; ++i) c.last.push_back(40 + i);
-      c.before.assign(queries, 5);
-      check(c, 20 + size);
+// Few queries read 16 bits where they lie, many have them widened first. Sizes that fill registers and that do not.
+TEST(GroupedAttention, CachesOf16BitsAreWidenedExactly) {
+  for (const DType caches : {DType::kBF16, DType::kF16}) {
+    GroupedCase c;
+    c.caches = caches;
+    c.batch = 2;
+    c.heads = 14;
+    c.groups = 2;
+    c.keys = 71;
+    for (const int32_t size : {64, 20, 7, 130}) {
+      c.size = c.value_size = size;
+      for (const int32_t queries : {1, 3, 29}) {
+        c.queries = queries;
+        c.last.clear();
+        for (int i = 0; i < queries; ++i) c.last.push_back(40 + i);
+        c.before.assign(queries, 5);
+        check(c, 20 + size);
+      }
     }
+    c.value_size = 40;
+    check(c, 30);
   }
-  c.value_size = 40;
-  check(c, 30);
+}
+
+// Those that a conversion of f16 may get wrong: infinity and NaN, the largest number, and the smallest.
+TEST(GroupedAttention, EveryNumberOfF16IsRead) {
+  constexpr int32_t kKeys = 3, kSize = 64;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double number : {-kInfinity, kInfinity, std::numeric_limits<double>::quiet_NaN(), 65504.0, -65504.0,
+                              0x1p-24, -0x1p-24, 1023 * 0x1p-24}) {
+    // The middle one of equal shares.
+    std::vector<double> values(kKeys * kSize, 0);
+    std::fill_n(values.begin() + kSize, kSize, number);
+    const Array query = f32({1, 1, 1, kSize}), key(DType::kF16, {1, 1, kKeys, kSize}, {}), out = f32({1, 1, 1, kSize});
+    const Array value(DType::kF16, {1, 1, kKeys, kSize}, values);
+    for_each_simd_target([&](const char* target) {
+      std::vector<Arg> args = {query, key, value, nullptr, nullptr, nullptr, 1.0, true, out};
+      const testing::Outcome outcome = testing::run_with(grouped_attention_out, args, 1, size_t{1} << 16);
+      ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+      for (const double found : out.values()) {
+        if (std::isfinite(number)) {
+          ASSERT_NEAR(found, number / kKeys, std::abs(number) * 1e-6) << target;
+        } else {
+          ASSERT_EQ(std::isnan(found), std::isnan(number)) << target << ": " << number << " gives " << found;
+          ASSERT_TRUE(std::isnan(number) || found == number) << target << ": " << number << " gives " << found;
+        }
+      }
+    });
+  }
 }
 
 TEST(GroupedAttention, KeysAndValuesAreOfOneType) {
@@ -231,7 +261,7 @@ TEST(GroupedAttention, KeysAndValuesAreOfOneType) {
   std::vector<Arg> args = {query, key, value, nullptr, nullptr, nullptr, 1.0, true, out};
   const testing::Outcome outcome = testing::run_with(grouped_attention_out, args, 1, size_t{1} << 16);
   EXPECT_EQ(outcome.error, Error::kInvalidArgument);
-  EXPECT_NE(outcome.message.find("keys and values of f32 or bf16"), std::string::npos) << outcome.message;
+  EXPECT_NE(outcome.message.find("keys and values of f32, bf16 or f16"), std::string::npos) << outcome.message;
 }
 
 TEST(GroupedAttention, KeysBehindTheLastAreNotRead) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/grouped_rows.cc"
@@ -29,13 +28,23 @@ HWY_INLINE FloatVector load(const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
 }
 
-template <typename T>
-const T* rows_of(const portable::CacheRows& rows) {
-  if constexpr (std::is_same_v<T, float>) {
-    return rows.wide;
-  } else {
-    return rows.narrow;
-  }
+HWY_INLINE FloatVector load(const Half* from) {
+  const FloatTag d;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  const hn::Rebind<hwy::float16_t, FloatTag> d16;
+  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
+#else
+  // Highway's conversion without an instruction for it makes numbers of infinity and NaN.
+  const hn::RebindToUnsigned<FloatTag> du;
+  const hn::Rebind<uint16_t, FloatTag> d16;
+  const auto bits = hn::PromoteTo(du, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from)));
+  const auto magnitude = hn::And(bits, hn::Set(du, 0x7FFF));
+  const auto sign = hn::ShiftLeft<16>(hn::Xor(bits, magnitude));
+  const auto number = hn::Mul(hn::BitCast(d, hn::ShiftLeft<13>(magnitude)), hn::Set(d, 0x1p112f));
+  const auto special = hn::BitCast(d, hn::Set(du, 0x7F800000u));
+  const auto is_number = hn::RebindMask(d, hn::Lt(magnitude, hn::Set(du, 0x7C00)));
+  return hn::Or(hn::IfThenElse(is_number, number, hn::Or(number, special)), hn::BitCast(d, sign));
+#endif
 }
 
 // Scores of a head, filled up to whole registers.
@@ -69,7 +78,7 @@ HWY_INLINE void multiply_some_keys(const GroupedRows& r, int64_t head, int64_t j
   const float* query = r.query + head * r.query_head;
   const int64_t count = std::min<int64_t>(kKeys, r.end - j);
   const T* key[kKeys];  // behind the last one it is read again
-  for (int64_t n = 0; n < kKeys; ++n) key[n] = rows_of<T>(r.key) + (j + std::min(n, count - 1)) * r.key_row;
+  for (int64_t n = 0; n < kKeys; ++n) key[n] = r.key.as<T>() + (j + std::min(n, count - 1)) * r.key_row;
   FloatVector sum[kSums];
   BERTH_UNROLL_FULL
   for (int i = 0; i < kSums; ++i) sum[i] = hn::Zero(d);
@@ -137,7 +146,7 @@ HWY_INLINE void multiply_values(const GroupedRows& r, int64_t head, int64_t from
     BERTH_UNROLL_FULL
     for (int v = 0; v < kVectors; ++v) sum[h][v] = hn::Zero(d);
   }
-  const T* value = rows_of<T>(r.value) + r.first * r.value_row + from;
+  const T* value = r.value.as<T>() + r.first * r.value_row + from;
   for (int64_t j = 0; j < r.end - r.first; ++j, value += r.value_row) {
     FloatVector part[kVectors];
     BERTH_UNROLL_FULL
@@ -217,7 +226,9 @@ void attend_rows(const GroupedRows& r, float* scratch) {
     return;
   }
   const int64_t row = score_row(r.end - r.first);
-  r.key.narrow == nullptr ? attend_all_heads<float>(r, scratch, row) : attend_all_heads<BFloat16>(r, scratch, row);
+  if (r.key.is_wide()) return attend_all_heads<float>(r, scratch, row);
+  if (r.key.dtype == DType::kBF16) return attend_all_heads<BFloat16>(r, scratch, row);
+  attend_all_heads<Half>(r, scratch, row);
 }
 
 }  // namespace

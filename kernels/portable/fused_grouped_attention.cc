@@ -18,20 +18,16 @@ bool has_rows(const Tensor& tensor) { return tensor.rank() == 4 && tensor.is_con
 bool takes(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && has_rows(tensor); }
 
 bool takes_caches(const Tensor& key, const Tensor& value) {
-  const bool known = key.dtype() == DType::kF32 || key.dtype() == DType::kBF16;
-  return known && key.dtype() == value.dtype() && has_rows(key) && has_rows(value);
-}
-
-CacheRows rows_of(const Tensor& tensor) {
-  if (tensor.dtype() == DType::kF32) return {tensor.data<float>(), nullptr};
-  return {nullptr, tensor.data<BFloat16>()};
+  const DType type = key.dtype();
+  const bool known = type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
+  return known && type == value.dtype() && has_rows(key) && has_rows(value);
 }
 
 Error read_rows(KernelContext& context, const GroupedOperands& args, GroupedAttention* a) {
   if (!takes(args.query) || !takes_caches(args.key, args.value)) {
     return context.fail(
         Error::kInvalidArgument,
-        "grouped attention takes f32, and keys and values of f32 or bf16, of four row-major dimensions");
+        "grouped attention takes f32, and keys and values of f32, bf16 or f16, of four row-major dimensions");
   }
   const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
   for (const Tensor* tensor : tensors) BERTH_RETURN_IF_ERROR(check_memory(context, *tensor));
@@ -53,8 +49,8 @@ Error read_rows(KernelContext& context, const GroupedOperands& args, GroupedAtte
     return context.fail(Error::kInvalidArgument, "the heads of queries do not divide among those of keys");
   }
   a->query = args.query.data<float>();
-  a->key = rows_of(key);
-  a->value = rows_of(value);
+  a->key = {key.data<uint8_t>(), key.dtype()};
+  a->value = {value.data<uint8_t>(), value.dtype()};
   a->scale = static_cast<float>(args.scale);
   a->guarded = args.guarded;
   return Error::kOk;

@@ -17,14 +17,24 @@
 
 namespace berth::portable {
 
-/// Keys or values: f32, or bf16, which are widened as they are read.
+/// Keys or values: f32, or bf16 or f16, which are widened as they are read.
 struct CacheRows {
-  const float* wide = nullptr;  // one of the two
-  const BFloat16* narrow = nullptr;
+  const void* data = nullptr;
+  DType dtype = DType::kF32;
 
-  float at(int64_t i) const { return narrow == nullptr ? wide[i] : static_cast<float>(narrow[i]); }
+  bool is_wide() const { return dtype == DType::kF32; }
+  /// REQUIRES: T is what `dtype` says: float, BFloat16 or Half.
+  template <typename T>
+  const T* as() const {
+    return static_cast<const T*>(data);
+  }
+  float at(int64_t i) const {
+    if (is_wide()) return as<float>()[i];
+    return dtype == DType::kBF16 ? static_cast<float>(as<BFloat16>()[i]) : static_cast<float>(as<Half>()[i]);
+  }
+  /// From element `i` on.
   CacheRows from(int64_t i) const {
-    return narrow == nullptr ? CacheRows{wide + i, nullptr} : CacheRows{nullptr, narrow + i};
+    return {as<uint8_t>() + i * (is_wide() ? sizeof(float) : sizeof(uint16_t)), dtype};
   }
 };
 
@@ -62,7 +72,7 @@ struct GroupedOperands {
 };
 
 /// Query [batch, heads, queries, size] of f32, key [batch, groups, keys, size] and value [batch, groups, keys,
-/// value_size], or [batch, keys, groups, …] by rows, both of f32 or both of bf16; all row-major.
+/// value_size], or [batch, keys, groups, …] by rows, both of one of f32, bf16 and f16; all row-major.
 struct GroupedAttention {
   const float* query;
   CacheRows key;

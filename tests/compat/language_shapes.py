@@ -1,12 +1,12 @@
 """Llama-1B's and Qwen3-0.6B's widths and heads, random weights, against transformers at every one of 256 tokens.
 
-Three cases of few layers and words, whose bits are alike, are in `./dev compat language`; the others in `./dev nightly
+Four cases of few layers and words, whose bits are alike, are in `./dev compat language`; the others in `./dev nightly
 language-models`, those of full size too: `./dev compat language 'llama-1b_*'
 'qwen3-0.6b_*'`. bench/llama_models.py makes the models and exports them, with a static cache, as a program of a token
 and one of a prompt. transformers computes all tokens at once, without that cache.
 
-What is computed in f32 has to be what transformers gives in f32. What is computed in bf16 has to be as near to that as
-transformers in bf16, for each token as near as it is for its worst. Keys and values are compared as well.
+What is computed in f32 has to be what transformers gives in f32. What is computed in 16 bits has to be as near to that
+as transformers in them, for each token as near as it is for its worst. Keys and values are compared as well.
 """
 import gc
 import itertools
@@ -29,8 +29,9 @@ PROMPT = 96
 WORDS = 1000
 LAYERS = {"llama-1b": 1, "qwen3-0.6b": 2}
 BATCHES = {("llama-1b", "8"): 3, ("qwen3-0.6b", "bf16"): 2}
-QUICK = {"llama-1b_bf16", "qwen3-0.6b_4", "qwen3-0.6b_bf16_batch"}  # a quarter of a minute each
-NEAR = 1.25  # times the error of transformers in bf16
+HALVES = ("bf16", "f16")
+QUICK = {"llama-1b_bf16", "qwen3-0.6b_f16", "qwen3-0.6b_4", "qwen3-0.6b_bf16_batch"}  # a quarter of a minute each
+NEAR = 1.25  # times the error of transformers in 16 bits
 
 
 class Case:
@@ -54,14 +55,14 @@ def shape_cases():
         import transformers  # noqa: F401
     except ImportError:
         return {}
-    cases = [Case(shape, weights) for shape in LAYERS for weights in ("f32", "bf16", "8", "4")]
+    cases = [Case(shape, weights) for shape in LAYERS for weights in ("f32", *HALVES, "8", "4")]
     cases += [Case(*which, batch) for which, batch in BATCHES.items()]
     cases += [Case(shape, weights, whole=True) for shape in LAYERS for weights in ("bf16", "8", "4")]
     return {case.name: case for case in cases}
 
 
 class WideLinear(nn.Module):
-    """A weight of bf16 that is widened as it is read: all of them in f32 would not fit beside others."""
+    """A weight of 16 bits that is widened as it is read: all of them in f32 would not fit beside others."""
 
     def __init__(self, weight):
         super().__init__()
@@ -93,7 +94,7 @@ def replaced(model, kinds, others):
 
 
 def to_f32(model):
-    """A model of bf16 computes in f32 from now on, with the same weights."""
+    """A model of 16 bits computes in f32 from now on, with the same weights."""
     replaced(model, {nn.Linear: lambda m: WideLinear(m.weight), nn.Embedding: lambda m: WideEmbedding(m.weight)},
              nn.Module.float)
 
@@ -126,9 +127,9 @@ def errors(got, want):
 
 
 def wanted(model, case):
-    """What transformers gives in f32, and the largest errors of what it gives in bf16, as given_by() has them."""
+    """What transformers gives in f32, and the largest errors of what it gives in 16 bits, as given_by() has them."""
     rough = None
-    if case.weights == "bf16":
+    if case.weights in HALVES:
         rough = given_by(model, case.tokens())
         to_f32(model)
     exact = given_by(model, case.tokens())
@@ -194,14 +195,14 @@ def check_shape(berth, package, case, work):
     exact, allowed = wanted(model, case)
     del model
     gc.collect()
-    for precision in ("f32",) if case.weights in ("f32", "bf16") else ("f32", "bf16"):
+    for precision in ("f32",) if case.weights in ("f32", *HALVES) else ("f32", "bf16"):
         program = work / f"{precision}.pte"
         berth.call("compile", f"prefill={work / 'prefill.pt2'}", f"decode={work / 'decode.pt2'}", "--share-state",
                    "-o", program, "--target", "cpu", "--precision", precision, timeout=1200)
         loaded = module.load(program)
         for prompt in (0, PROMPT):
-            of_bf16 = case.weights == "bf16" or precision == "bf16"
-            problem = compare(Run(loaded, case, prompt), exact, allowed if of_bf16 else None)
+            of_16_bits = case.weights in HALVES or precision == "bf16"
+            problem = compare(Run(loaded, case, prompt), exact, allowed if of_16_bits else None)
             if problem:
                 return f"{precision}, a prompt of {prompt}: {problem}"
         del loaded
