@@ -60,7 +60,7 @@ typedef struct berth_block {
 } berth_block;
 
 /* An option as `berth compile`, `inspect`, `verify` and `replan` have it (docs/command_line.md), without the dashes:
- * {"target", "cpu"}; {"no-inplace", NULL} is a switch. */
+ * {"target", "cpu"}; {"no-inplace", NULL} is a switch. What takes a value is refused without one. */
 typedef struct berth_option {
   const char* name;
   const char* value;

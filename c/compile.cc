@@ -67,11 +67,9 @@ class Sources {
   std::vector<SourcePath> paths_;
 };
 
-Expected<tool::SubcommandResult> run(const char* command, const Sources& sources, std::vector<std::string> arguments,
-                                     const std::vector<std::string>& files, const std::vector<const Plugin*>& plugins) {
-  arguments.push_back("--");
-  arguments.insert(arguments.end(), files.begin(), files.end());
-  auto result = tool::run_subcommand(command, arguments, plugins);
+Expected<tool::SubcommandResult> run(const char* command, const Sources& sources,
+                                     const std::vector<std::string>& options, const std::vector<std::string>& files, const std::vector<const Plugin*>& plugins) {
+  auto result = tool::run_subcommand(command, options, files, plugins);
   if (!result.ok()) return sources.readable(result.error());
   result->text = sources.readable(std::move(result->text));
   return result;
@@ -84,7 +82,7 @@ Status describe(const char* command, const berth_source* file, const berth_optio
   BERTH_TRY(sources.add(file));
   std::vector<std::string> arguments;
   BERTH_TRY(add_options(options, num_options, &arguments));
-  BERTH_ASSIGN_OR_RETURN(const auto result, run(command, sources, std::move(arguments), {sources.path(0)}, {}));
+  BERTH_ASSIGN_OR_RETURN(const auto result, run(command, sources, arguments, {sources.path(0)}, {}));
   Result blob(text);
   blob.make(result.text);
   blob.give();
@@ -124,7 +122,7 @@ Status compile(const berth_source* models, size_t num_models, const berth_compil
   if (report != nullptr) arguments.push_back("--json");
   if (options.output != nullptr) arguments.push_back("--output=" + std::string(options.output));
   BERTH_ASSIGN_OR_RETURN(auto result,
-                         run("compile", sources, std::move(arguments), files,
+                         run("compile", sources, arguments, files,
                              options.machine == nullptr ? std::vector<const Plugin*>() : options.machine->plugins));
   return give(options.output, std::move(result), program, report);
 }
@@ -136,7 +134,7 @@ Status replan(const berth_source* file, const char* output, berth_blob** program
   std::vector<std::string> arguments;
   if (report != nullptr) arguments.push_back("--json");
   if (output != nullptr) arguments.push_back("--output=" + std::string(output));
-  BERTH_ASSIGN_OR_RETURN(auto result, run("replan", sources, std::move(arguments), {sources.path(0)}, {}));
+  BERTH_ASSIGN_OR_RETURN(auto result, run("replan", sources, arguments, {sources.path(0)}, {}));
   return give(output, std::move(result), program, report);
 }
 

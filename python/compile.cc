@@ -230,12 +230,12 @@ nb::tuple compile_models(const std::vector<std::pair<std::string, std::string>>&
 }
 
 // A subcommand of the tool with its --json, and the program that it makes, if any.
-nb::tuple subcommand(const std::string& name, const Strings& arguments, nb::handle plugins) {
+nb::tuple subcommand(const std::string& name, const Strings& options, const std::string& file, nb::handle plugins) {
   tool::SubcommandResult result;
   const std::vector<const Plugin*> known = plugins_of(plugins);
   {
     const nb::gil_scoped_release unlocked;
-    result = value_or_raise(tool::run_subcommand(name, arguments, known));
+    result = value_or_raise(tool::run_subcommand(name, options, {file}, known));
   }
   return nb::make_tuple(from_json(result.text),
                         nb::bytes(reinterpret_cast<const char*>(result.program.data()), result.program.size()));

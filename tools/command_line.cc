@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "tools/option_values.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -87,9 +88,12 @@ int run_command_line(int argc, char** argv) {
   Session session;
   add_commands(argc, argv, app, session);
   app.failure_message(usage_error);
+  refuse_empty_values(app);
   std::vector<std::string> arguments = arguments_of(app, argc, argv);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
+    const std::string cut = option_without_value({argv + std::min(argc, 1), argv + argc});
+    if (!cut.empty()) throw CLI::ValidationError(shortened(cut), "expected a value behind the '='");
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kYourFault;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/option_values.h"
 #include "tools/tool.h"
 
 namespace berth::tool {
@@ -29,7 +30,8 @@ std::string what_is_wrong(const CLI::App& app, const CLI::Error& error) {
 
 }  // namespace
 
-Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& arguments,
+Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& options,
+                                          const std::vector<std::string>& files,
                                           const std::vector<const Plugin*>& plugins) {
   const Add add = subcommand_named(name);
   if (add == nullptr) return Failure{Error::kInvalidArgument, name, "is not a command that makes a text"};
@@ -41,7 +43,14 @@ Expected<SubcommandResult> run_subcommand(const std::string& name, const std::ve
   session.plugins = plugins;
   session.program = &result.program;
   add(app, session);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 takes them
+  refuse_empty_values(app);
+  const CLI::App* command = app.get_subcommands([](CLI::App*) { return true; }).front();
+  if (const std::string option = option_without_value(options, *command); !option.empty()) {
+    return Failure{Error::kInvalidArgument, name, shortened(option) + ": expected a value"};
+  }
+  std::vector<std::string> reversed(files.rbegin(), files.rend());  // as CLI11 takes them
+  reversed.push_back("--");
+  reversed.insert(reversed.end(), options.rbegin(), options.rend());
   reversed.push_back(name);
   try {
     app.parse(reversed);

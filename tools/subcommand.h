@@ -16,9 +16,11 @@ struct SubcommandResult {
   std::vector<uint8_t> program;
 };
 
-/// Runs `compile`, `inspect`, `quantize`, `verify` or `replan` with these arguments; `plugins` are beside those of
-/// --plugin. InvalidArgument for arguments that the subcommand does not have; its own failures.
-Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& arguments,
+/// Runs `compile`, `inspect`, `quantize`, `verify` or `replan` on these files. Each of `options` is "--option=value",
+/// or "--option" where it takes none; `plugins` are beside those of --plugin. InvalidArgument for options that the
+/// subcommand does not have, and for those without the value that they take; its own failures.
+Expected<SubcommandResult> run_subcommand(const std::string& name, const std::vector<std::string>& options,
+                                          const std::vector<std::string>& files,
                                           const std::vector<const Plugin*>& plugins);
 
 }  // namespace berth::tool

@@ -390,8 +390,5 @@ def _file_of(file):
 
 
 def _subcommand(name, path, plugins, options, flags=()):
-    arguments = [path, "--json", *flags]
-    for option, values in options:
-        for value in strings(values):
-            arguments += [option, value]
-    return _berth.subcommand(name, arguments, plugin_list(plugins))
+    given = [f"{option}={value}" for option, values in options for value in strings(values)]
+    return _berth.subcommand(name, ["--json", *flags, *given], path, plugin_list(plugins))

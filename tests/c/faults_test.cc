@@ -268,6 +268,8 @@ TEST_F(CFaultsTest, WrongNamesIndicesAndOptionsAreRefused) {
   refused(compile({"--target", "cpu"}), "without dashes");
   refused(compile({"output", "x.pte"}), "argument of its own");
   refused(compile({"help", nullptr}), "no option help");
+  refused(compile({"dump-ir", nullptr}), "--dump-ir: expected a value");
+  refused(compile({"why", ""}), "--why: expected a value");
   refused(compile({nullptr, nullptr}), "expected the name");
   refused(compile({"planner", "tetris"}), "tetris");
   EXPECT_EQ(blob, nullptr);
