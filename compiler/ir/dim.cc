@@ -127,7 +127,7 @@ Dim Symbols::floor_div(Dim a, Dim b) {
     if (std::optional<Linear> sum = linear(a)) return quotient(a, std::move(*sum), b.value);
   }
   if (const std::optional<int64_t> times = exact_quotient(linear(a), linear(b))) return Dim(*times);
-  return rounded_quotient(a, b);
+  return cancel(&a, &b) ? floor_div(a, b) : rounded_quotient(a, b);
 }
 
 Dim Symbols::rounded_quotient(Dim a, Dim b) {
@@ -151,6 +151,8 @@ Dim Symbols::mod(Dim a, Dim b) {
     }
     if (lower(a) >= 0 && upper(a) < b.value) return a;
   }
+  Dim whole = a, parts = b;
+  if (cancel(&whole, &parts) && parts == Dim(1)) return Dim(0);
   const int64_t low = lower(b) > 0 ? 0 : lower(b) + 1;
   const int64_t high = lower(b) > 0 ? upper(b) - 1 : 0;
   return computed(SymbolKind::kMod, a, b, low, high);

@@ -133,6 +133,9 @@ class Symbols {
   std::optional<int64_t> least_sum(Dim a, int sign_of_a, Dim b, int sign_of_b) const;
   Dim quotient(Dim dividend, Linear linear, int64_t divisor);
   Dim product(Dim a, Dim b);
+  // Divides both by the symbols that are factors of `b` and of every term of `a`; false where there are none.
+  // REQUIRES: b's range holds no zero.
+  bool cancel(Dim* a, Dim* b);
   Dim rounded_quotient(Dim a, Dim b);
   Dim computed(SymbolKind kind, Dim a, Dim b, int64_t min, int64_t max);
   int compare(Dim a, Dim b) const;

@@ -41,6 +41,14 @@ TEST_F(DimTest, EqualSizesMeetHoweverTheyAreWritten) {
   EXPECT_EQ(symbols_.floor_div(symbols_.mul(n_, 64), n_), Dim(64));
   const Dim sum = symbols_.add(symbols_.add(n_, symbols_.mul(m_, 3)), 2);
   EXPECT_EQ(symbols_.floor_div(symbols_.mul(sum, -5), sum), Dim(-5));
+  EXPECT_EQ(symbols_.floor_div(symbols_.mul(n_, 3), symbols_.mul(n_, 2)), Dim(1));
+  const Dim both = symbols_.mul(n_, m_);
+  EXPECT_EQ(symbols_.floor_div(both, n_), m_);
+  EXPECT_EQ(symbols_.mod(both, n_), Dim(0));
+  EXPECT_EQ(symbols_.floor_div(symbols_.mul(both, 6), symbols_.mul(m_, 4)), symbols_.floor_div(symbols_.mul(n_, 3), 2));
+  EXPECT_EQ(symbols_.floor_div(symbols_.mul(both, n_), both), n_);
+  EXPECT_EQ(symbols_.floor_div(symbols_.add(both, symbols_.mul(n_, 5)), n_), symbols_.add(m_, 5));
+  EXPECT_EQ(symbols_.floor_div(symbols_.mul(sum, n_), sum), n_);
   EXPECT_EQ(symbols_.max(n_, 1), n_);
   EXPECT_EQ(symbols_.min(m_, 9), m_);
 }
@@ -51,7 +59,6 @@ TEST_F(DimTest, SizesOfDifferentSymbolsStayDifferent) {
   EXPECT_NE(symbols_.floor_div(n_, 2), symbols_.floor_div(n_, 3));
   EXPECT_FALSE(symbols_.floor_div(symbols_.add(symbols_.mul(n_, 64), 1), n_).is_constant());
   EXPECT_FALSE(symbols_.floor_div(symbols_.mul(m_, 64), n_).is_constant());
-  EXPECT_FALSE(symbols_.floor_div(symbols_.mul(n_, 3), symbols_.mul(n_, 2)).is_constant());
 }
 
 TEST_F(DimTest, SizesSaturateInsteadOfOverflowing) {
@@ -218,15 +225,16 @@ void expect_values_kept(unsigned seed, int64_t step_of_n, bool ordered) {
     const Known b = pool[random() % pool.size()];
     if (symbols.terms(a.dim) + symbols.terms(b.dim) > 8) continue;
     const int64_t by = 1 + static_cast<int64_t>(random() % 6);
-    unsigned kind = static_cast<unsigned>(random() % 8);
-    if (kind == 7 && symbols.lower(b.dim) < 1) kind = 2;
+    unsigned kind = static_cast<unsigned>(random() % 10);
+    if (kind >= 7 && symbols.lower(b.dim) < 1) kind = 2;
     Known c;
     for (size_t k = 0; k < at.size(); ++k) {
       const int64_t x = a.values[k];
       const int64_t y = b.values[k];
       const int64_t mod = ((x % by) + by) % by;
       const int64_t results[] = {x + y,         x * y,         (x - mod) / by, mod,
-                                 x > y ? x : y, x < y ? x : y, x * by,         y < 1 ? 0 : floor_div(x, y)};
+                                 x > y ? x : y, x < y ? x : y, x * by,         y < 1 ? 0 : floor_div(x, y),
+                                 (x - mod) / by, y < 1 ? 0 : x * y - floor_div(x * y, y * by) * y * by};
       c.values.push_back(results[kind]);
     }
     switch (kind) {
@@ -237,6 +245,9 @@ void expect_values_kept(unsigned seed, int64_t step_of_n, bool ordered) {
       case 4: c.dim = symbols.max(a.dim, b.dim); break;
       case 5: c.dim = symbols.min(a.dim, b.dim); break;
       case 7: c.dim = symbols.floor_div(a.dim, b.dim); break;
+      // What is joined and split off again.
+      case 8: c.dim = symbols.floor_div(symbols.mul(a.dim, b.dim), symbols.mul(b.dim, by)); break;
+      case 9: c.dim = symbols.mod(symbols.mul(a.dim, b.dim), symbols.mul(b.dim, by)); break;
       default: c.dim = symbols.mul(a.dim, by); break;
     }
     for (size_t k = 0; k < at.size(); ++k) {
