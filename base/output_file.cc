@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -17,17 +19,21 @@ namespace {
 // Written in whole large pages, a file lies in such in the system's cache, and is mapped in such.
 constexpr size_t kLargePage = size_t{2} << 20;
 constexpr size_t kFirstBuffer = size_t{256} << 10;
+constexpr int kMostLinks = 40;  // as many as Linux follows
 
 Failure system_failure(const std::string& path, const char* what) {
   return Failure{errno == ENOENT ? Error::kNotFound : Error::kAccessFailed, path,
                  std::string(what) + ": " + std::strerror(errno)};
 }
 
-Status fill_and_close(const std::string& path, int file, const std::function<Status(OutputFile&)>& fill) {
+// `name` is called when all is in the file, before it is closed; may be null.
+Status fill_and_close(const std::string& path, int file, const std::function<Status(OutputFile&)>& fill,
+                      const std::function<Status()>& name) {
   OutputFile out(path, file);
   const auto write = [&]() -> Status {
     BERTH_TRY(fill(out));
-    return out.flush();
+    BERTH_TRY(out.flush());
+    return name == nullptr ? Status(Done{}) : name();
   };
   auto written = write();
   const bool closed = ::close(file) == 0;
@@ -45,6 +51,22 @@ std::string link_target(const std::string& path) {
   return text[0] == '/' ? text : path.substr(0, path.rfind('/') + 1) + text;
 }
 
+// The descriptor of this process that `path` names behind links, such as 1 for /dev/stdout; -1 where it names none. Read
+// as links, those of /proc lead to the file behind the descriptor, which others write, too.
+int descriptor_of(std::string path) {
+  char own[PATH_MAX], folder[PATH_MAX];
+  if (::realpath("/proc/self/fd", own) == nullptr) return -1;
+  for (int links = 0; links < kMostLinks && !path.empty(); ++links, path = link_target(path)) {
+    const size_t name = path.rfind('/') + 1;
+    if (::realpath(path.substr(0, name).c_str(), folder) == nullptr || std::strcmp(own, folder) != 0) continue;
+    int descriptor = -1;
+    const char* const end = path.data() + path.size();
+    const auto read = std::from_chars(path.data() + name, end, descriptor);
+    return read.ec == std::errc() && read.ptr == end ? descriptor : -1;
+  }
+  return -1;
+}
+
 // Whether another user may have put the link there, to have a file of their choice replaced: what Linux refuses to
 // follow where fs.protected_symlinks is on (proc_sys_fs(5)).
 bool is_planted(const std::string& link) {
@@ -58,7 +80,6 @@ bool is_planted(const std::string& link) {
 // The file that `path` names, behind symbolic links, also where the last one leads to nothing yet. AccessFailed where
 // they lead in a circle.
 Expected<std::string> behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
   std::string file = path;
   for (int links = 0; links < kMostLinks; ++links) {
     std::string target = link_target(file);
@@ -73,40 +94,73 @@ Expected<std::string> behind_links(const std::string& path) {
   return system_failure(path, "cannot be written");
 }
 
+// A file beside the one that it replaces in the end. Where the system has files without a name (O_TMPFILE, open(2)) it
+// is one until it is whole, so that nothing is left of a process that is killed.
 struct Temporary {
-  std::string path;
-  int file = -1;  // a descriptor; negative where none could be opened
+  std::string path;  // empty: it has no name yet
+  int file = -1;     // a descriptor; negative where none could be opened
 };
 
-// A file beside `path` that did not exist: a process that was killed may have left one of the same name. It has the
-// permissions of `path` where that exists, and until then is the owner's alone.
-Temporary open_temporary(const std::string& path) {
+// Calls `make` with names beside `path` until one is not taken: a process that was killed may have left others. False
+// with errno where `make` fails otherwise.
+bool name_beside(const std::string& path, Temporary* temporary, const std::function<bool(const char*)>& make) {
   constexpr int kMostLeft = 1000;
+  const std::string first = path + ".tmp" + std::to_string(::getpid());
+  for (int left = 0; left < kMostLeft; ++left) {
+    const std::string name = left == 0 ? first : first + "." + std::to_string(left);
+    if (make(name.c_str())) {
+      temporary->path = name;
+      return true;
+    }
+    if (errno != EEXIST) return false;
+  }
+  return false;
+}
+
+Temporary open_beside(const std::string& path, mode_t mode) {
+  Temporary temporary;
+#ifdef O_TMPFILE
+  const size_t name = path.rfind('/') + 1;
+  const std::string folder = name == 0 ? "." : path.substr(0, name);
+  if (::access("/proc/self/fd", X_OK) == 0) {
+    temporary.file = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+  }
+  if (temporary.file >= 0) return temporary;
+#endif
+  name_beside(path, &temporary, [&](const char* free) {
+    temporary.file = ::open(free, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    return temporary.file >= 0;
+  });
+  return temporary;
+}
+
+// It has the permissions of `path` where that exists, and until then is the owner's alone.
+Temporary open_temporary(const std::string& path) {
   constexpr mode_t kOwner = 0600, kAll = 0666, kPermissions = 0777;
   struct stat before;
   const bool exists = ::stat(path.c_str(), &before) == 0;
-  const std::string first = path + ".tmp" + std::to_string(::getpid());
-  Temporary temporary;
-  int file = -1;
-  for (int left = 0; left < kMostLeft && file < 0; ++left) {
-    temporary.path = left == 0 ? first : first + "." + std::to_string(left);
-    file = ::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? kOwner : kAll);
-    if (file < 0 && errno != EEXIST) return temporary;
-  }
+  Temporary temporary = open_beside(path, exists ? kOwner : kAll);
+  const int file = temporary.file;
   if (file < 0) return temporary;
   // Another user's file stays theirs where the system allows it; otherwise its group gets nothing that it had not.
   const bool given = exists && ::fchown(file, before.st_uid, before.st_gid) == 0;
   const bool same = exists && (given || (before.st_uid == ::geteuid() && before.st_gid == ::getegid()));
   const mode_t kept = exists && !same ? before.st_mode & kOwner : exists ? before.st_mode & kPermissions : 0;
-  if (!exists || ::fchmod(file, kept) == 0) {
-    temporary.file = file;
-    return temporary;
-  }
+  if (!exists || ::fchmod(file, kept) == 0) return temporary;
   const int error = errno;
   ::close(file);
-  std::remove(temporary.path.c_str());
+  if (!temporary.path.empty()) std::remove(temporary.path.c_str());
   errno = error;
-  return temporary;
+  return {};
+}
+
+// Gives a file that has none a name beside `path`. False with errno where it gets none.
+bool named(const std::string& path, Temporary* temporary) {
+  if (!temporary->path.empty()) return true;
+  const std::string own = "/proc/self/fd/" + std::to_string(temporary->file);
+  return name_beside(path, temporary, [&](const char* free) {
+    return ::linkat(AT_FDCWD, own.c_str(), AT_FDCWD, free, AT_SYMLINK_FOLLOW) == 0;
+  });
 }
 
 }  // namespace
@@ -158,8 +212,11 @@ Status OutputFile::put(const uint8_t* data, size_t size) {
   return Done{};
 }
 
+bool is_standard_output(const std::string& path) { return descriptor_of(path) == STDOUT_FILENO; }
+
 bool is_special_file(const std::string& path) {
   struct stat status;
+  if (descriptor_of(path) >= 0) return true;
   return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
@@ -177,21 +234,26 @@ Status keep_files(const std::vector<std::string>& read, const std::string& path,
 Status write_whole_file(const std::string& path, const std::function<Status(OutputFile&)>& fill,
                         const std::function<Status(const std::string&)>& check) {
   if (is_special_file(path)) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+    const int given = descriptor_of(path);
+    const int file = given < 0 ? ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC) : ::dup(given);
     if (file < 0) return system_failure(path, "cannot be opened for writing");
-    return fill_and_close(path, file, fill);
+    return fill_and_close(path, file, fill, nullptr);
   }
   BERTH_ASSIGN_OR_RETURN(const std::string target, behind_links(path));
-  const Temporary temporary = open_temporary(target);
+  Temporary temporary = open_temporary(target);
   if (temporary.file < 0) return system_failure(path, "cannot be written");
+  const auto name = [&]() -> Status {
+    if (!named(target, &temporary)) return system_failure(path, "cannot be put in place");
+    return Done{};
+  };
   const auto finish = [&]() -> Status {
-    BERTH_TRY(fill_and_close(path, temporary.file, fill));
+    BERTH_TRY(fill_and_close(path, temporary.file, fill, name));
     if (check != nullptr) BERTH_TRY(check(temporary.path));
     if (std::rename(temporary.path.c_str(), target.c_str()) != 0) return system_failure(path, "cannot be put in place");
     return Done{};
   };
   auto finished = finish();
-  if (!finished.ok()) std::remove(temporary.path.c_str());
+  if (!finished.ok() && !temporary.path.empty()) std::remove(temporary.path.c_str());
   return finished;
 }
 

@@ -32,8 +32,12 @@ class OutputFile {
   size_t filled_ = 0;  // bytes of buffer_
 };
 
-/// Whether `path` exists and is not a regular file: a device, a pipe. Such a file is written in place.
+/// Whether `path` exists and is not a regular file: a device, a pipe, or a descriptor of this process (/dev/stdout),
+/// whatever is behind it. Such a file is written in place, behind what was written there.
 bool is_special_file(const std::string& path);
+
+/// Whether `path` is another name of the standard output.
+bool is_standard_output(const std::string& path);
 
 /// InvalidArgument with `place` when writing `path` would overwrite one of the files `read`, also through links. A file
 /// that does not exist yet is none of them.

@@ -2,8 +2,10 @@
 // killed process that keeps all later ones from writing.
 #include "base/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,6 +102,47 @@ TEST_F(OutputFiles, ALinkThatAnotherUserPlantedIsNotFollowed) {
 }
 
 // The buffer grows from kilobytes to megabytes, and what fills it passes by.
+TEST_F(OutputFiles, AKilledProcessLeavesNothing) {
+  if (::access("/proc/self/fd", X_OK) != 0) GTEST_SKIP() << "files get no name without /proc";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto dies = [](OutputFile& file) -> Status {
+      const std::string half(3 << 20, 'a');
+      BERTH_TRY(file.write(half.data(), half.size()));
+      ::_exit(9);
+    };
+    write_whole_file(path("a"), dies).ok();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 9);
+  if (files() != 0) GTEST_SKIP() << "this file system has no files without a name";
+  ASSERT_TRUE(write(path("a"), "new").ok());
+  EXPECT_EQ(files(), 1u);
+}
+
+// `echo header; berth … -o /dev/stdout` into one file.
+TEST_F(OutputFiles, ADescriptorIsWrittenBehindWhatIsThere) {
+  const int file = ::open(path("a").c_str(), O_WRONLY | O_CREAT, 0666);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(::write(file, "before ", 7), 7);
+  for (const char* folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    const std::string name = folder + std::to_string(file);
+    EXPECT_TRUE(is_special_file(name));
+    EXPECT_FALSE(is_standard_output(name));
+    ASSERT_TRUE(write(name, "new ").ok());
+  }
+  ASSERT_EQ(::write(file, "behind", 6), 6);
+  ::close(file);
+  EXPECT_EQ(content("a"), "before new new behind");
+  EXPECT_EQ(files(), 1u);
+  EXPECT_TRUE(is_standard_output("/dev/stdout"));
+  EXPECT_TRUE(is_standard_output("/dev/fd/1"));
+  EXPECT_FALSE(is_standard_output("/dev/stderr"));
+  EXPECT_FALSE(is_standard_output(path("a")));
+  EXPECT_FALSE(is_special_file(path("a")));
+}
+
 TEST_F(OutputFiles, PiecesOfAllSizesComeInTheirOrder) {
   std::mt19937 random(1);
   std::string expected;

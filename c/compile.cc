@@ -68,7 +68,8 @@ class Sources {
 };
 
 Expected<tool::SubcommandResult> run(const char* command, const Sources& sources,
-                                     const std::vector<std::string>& options, const std::vector<std::string>& files, const std::vector<const Plugin*>& plugins) {
+                                     const std::vector<std::string>& options, const std::vector<std::string>& files,
+                                     const std::vector<const Plugin*>& plugins) {
   auto result = tool::run_subcommand(command, options, files, plugins);
   if (!result.ok()) return sources.readable(result.error());
   result->text = sources.readable(std::move(result->text));

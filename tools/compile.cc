@@ -222,7 +222,7 @@ void add_compile(CLI::App& app, Session& session) {
       "[METHOD:] before a value, and =METHOD behind a switch, say which method it is for; all without it");
   sub->callback([command, &session] {
     command->more_plugins = session.plugins;
-    session.finish(run_compile(*command, session.program));
+    session.finish(run_compile(*command, session.program), command->output);
   });
 }
 

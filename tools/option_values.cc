@@ -26,7 +26,9 @@ bool names_value(const CLI::App& command, const std::string& argument) {
 }  // namespace
 
 void refuse_empty_values(CLI::App& app) {
-  const auto check = [](std::string& value) { return std::string(value.empty() ? "expected a value, found \"\"" : ""); };
+  const auto check = [](std::string& value) {
+    return std::string(value.empty() ? "expected a value, found \"\"" : "");
+  };
   const CLI::Validator not_empty(check, "");
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
     for (CLI::Option* option : command->get_options()) {

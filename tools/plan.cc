@@ -43,7 +43,7 @@ packing::PlanOptions planner_options(const PlanOptions& options, const packing::
   return out;
 }
 
-Status run_plan(const PlanOptions& options) {
+Expected<std::string> run_plan(const PlanOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const std::string text, read_text(options.problem, kMaxProblemBytes));
   auto read = packing::read_csv(text);
   if (!read.ok()) return Failure{read.error().code, options.problem + ": " + read.error().place, read.error().message};
@@ -68,15 +68,13 @@ Status run_plan(const PlanOptions& options) {
                  {"optimal", use.optimal()}, {"truncated", planned->truncated},
                  {"nodes", planned->nodes},  {"seconds", seconds}};
     if (options.picture) json["picture"] = packing::picture(csv.problem, *planned, 0);
-    fmt::print("{}\n", json.text());
-    return Done{};
-  } else {
-    fmt::print("{}: {} bytes, lower bound {}{}{}, in {}\n", counted(static_cast<int64_t>(csv.names.size()), "buffer"),
-               use.height, use.lower_bound, use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "",
-               duration_text(seconds));
+    return json.text() + "\n";
   }
-  if (options.picture) fmt::print("{}", packing::picture(csv.problem, *planned, 0));
-  return Done{};
+  const std::string said =
+      fmt::format("{}: {} bytes, lower bound {}{}{}, in {}\n",
+                  counted(static_cast<int64_t>(csv.names.size()), "buffer"), use.height, use.lower_bound,
+                  use.optimal() ? ", optimal" : "", planned->truncated ? ", truncated" : "", duration_text(seconds));
+  return options.picture ? said + packing::picture(csv.problem, *planned, 0) : said;
 }
 
 }  // namespace
@@ -100,10 +98,7 @@ void add_plan(CLI::App& app, Session& session) {
   command->add_flag("--json", options->json, "one JSON object instead of a sentence");
   command->add_flag("--picture", options->picture, "draw the plan: time to the right, memory upward");
   command->footer("example: berth plan problem.csv -o solution.csv --picture");
-  command->callback([options, &session] {
-    auto done = run_plan(*options);
-    if (!done.ok()) session.exit_code = report(done.error());
-  });
+  command->callback([options, &session] { session.finish(run_plan(*options), options->solution); });
 }
 
 }  // namespace berth::tool

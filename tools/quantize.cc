@@ -234,7 +234,7 @@ void add_quantize(CLI::App& app, Session& session) {
   sub->footer(
       "examples: berth quantize model.onnx --calibrate samples -o model.pte --target cpu\n"
       "          berth quantize model.onnx --calibrate samples -o model.pte --min-sqnr 25 --keep 'head*'");
-  sub->callback([command, &session] { session.finish(run_quantize(*command, session.program)); });
+  sub->callback([command, &session] { session.finish(run_quantize(*command, session.program), command->output); });
 }
 
 }  // namespace berth::tool

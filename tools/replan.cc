@@ -102,7 +102,7 @@ void add_replan(CLI::App& app, Session& session) {
   command->add_option("-o,--output", options->output, "the program to write")->required(session.program == nullptr);
   command->add_flag("--json", options->json, "one JSON object instead of text");
   command->footer("example: berth replan theirs.pte -o smaller.pte");
-  command->callback([options, &session] { session.finish(run_replan(*options, session.program)); });
+  command->callback([options, &session] { session.finish(run_replan(*options, session.program), options->output); });
 }
 
 }  // namespace berth::tool

@@ -85,16 +85,15 @@ Expected<ProgramChanges> compare(const ReportOptions& options, const std::vector
                              names_text(changes.only_first), names_text(changes.only_second))};
 }
 
-Status write_page(const ReportOptions& options, const Json& data) {
+Expected<std::string> write_page(const ReportOptions& options, const Json& data) {
   const std::string page = report_page(data);
   const auto write = [&](OutputFile& file) { return file.write(page.data(), page.size()); };
   BERTH_TRY(write_whole_file(options.output, write));
-  if (options.json) return Done{};
-  fmt::print("{}: {}, open it in a browser\n", options.output, bytes_text(static_cast<int64_t>(page.size())));
-  return Done{};
+  if (options.json) return std::string();
+  return fmt::format("{}: {}, open it in a browser\n", options.output, bytes_text(static_cast<int64_t>(page.size())));
 }
 
-Status run_report(const ReportOptions& options) {
+Expected<std::string> run_report(const ReportOptions& options) {
   const bool both = !options.other.empty();
   if (!both && options.output.empty()) {
     return Failure{Error::kInvalidArgument, "report",
@@ -114,14 +113,12 @@ Status run_report(const ReportOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const ProgramFile other, open_program(options.other));
   const std::vector<Timeline> second = timelines_of(other.view);
   BERTH_ASSIGN_OR_RETURN(const ProgramChanges changes, compare(options, first, second));
-  if (options.json) {
-    fmt::print("{}\n", changes_json(changes).text());
-  } else {
-    fmt::print("{}", changes_text(changes, options.all ? SIZE_MAX : kLargestChanges));
-  }
-  if (options.output.empty()) return Done{};
+  const std::string said = options.json ? changes_json(changes).text() + "\n"
+                                        : changes_text(changes, options.all ? SIZE_MAX : kLargestChanges);
+  if (options.output.empty()) return said;
   data["files"].push_back(file_json(other.path, other.view, second));
-  return write_page(options, data);
+  BERTH_ASSIGN_OR_RETURN(const std::string page, write_page(options, data));
+  return said + page;
 }
 
 }  // namespace
@@ -145,10 +142,7 @@ void add_report(CLI::App& app, Session& session) {
   command->add_flag("--all", options->all,
                     fmt::format("list every difference, not only the {} largest of each method", kLargestChanges));
   command->footer("example: berth report model.pte -o plan.html\n         berth report old.pte new.pte");
-  command->callback([options, &session] {
-    auto done = run_report(*options);
-    if (!done.ok()) session.exit_code = report(done.error());
-  });
+  command->callback([options, &session] { session.finish(run_report(*options), options->output); });
 }
 
 }  // namespace berth::tool

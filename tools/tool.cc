@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/mapped_file.h"
+#include "base/output_file.h"
 #include "compiler/ir/text.h"
 
 namespace berth::tool {
@@ -16,14 +17,14 @@ int report(const Failure& failure) {
   return failure.code == Error::kInternal || failure.code == Error::kMemoryAllocationFailed ? kOurFault : kYourFault;
 }
 
-void Session::finish(const Expected<std::string>& result) {
+void Session::finish(const Expected<std::string>& result, const std::string& output) {
   if (!result.ok()) {
     if (keeps) failure = result.error();
     exit_code = keeps ? kYourFault : report(result.error());
   } else if (keeps) {
     text = *result;
   } else {
-    fmt::print("{}", *result);
+    fmt::print(is_standard_output(output) ? stderr : stdout, "{}", *result);
   }
 }
 

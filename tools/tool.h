@@ -29,7 +29,8 @@ struct Session {
   /// Of `compile`, `quantize` and `replan`: what gets the program if no --output is given; null: one has to be.
   std::vector<uint8_t>* program = nullptr;
 
-  void finish(const Expected<std::string>& result);
+  /// The text goes to standard error where `output`, which the command has written, is the standard output.
+  void finish(const Expected<std::string>& result, const std::string& output = "");
 };
 
 void add_compile(CLI::App& app, Session& session);

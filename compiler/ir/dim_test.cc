@@ -232,8 +232,10 @@ void expect_values_kept(unsigned seed, int64_t step_of_n, bool ordered) {
       const int64_t x = a.values[k];
       const int64_t y = b.values[k];
       const int64_t mod = ((x % by) + by) % by;
-      const int64_t results[] = {x + y,         x * y,         (x - mod) / by, mod,
-                                 x > y ? x : y, x < y ? x : y, x * by,         y < 1 ? 0 : floor_div(x, y),
+      const int64_t results[] = {x + y,          x * y,
+                                 (x - mod) / by, mod,
+                                 x > y ? x : y,  x < y ? x : y,
+                                 x * by,         y < 1 ? 0 : floor_div(x, y),
                                  (x - mod) / by, y < 1 ? 0 : x * y - floor_div(x * y, y * by) * y * by};
       c.values.push_back(results[kind]);
     }
