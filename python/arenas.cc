@@ -1,6 +1,7 @@
 #include "python/arenas.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,19 @@ namespace {
 // A file may ask for any alignment; more than a page has no meaning here.
 size_t usable_alignment(size_t alignment) {
   return alignment <= 4096 && is_power_of_two(alignment) ? alignment : kArenaAlignment;
+}
+
+// The caller's arrays may be parts of one.
+void check_apart(const HostArenas::View& view, const char* method) {
+  for (size_t i = 0; i < view.spans.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const auto &a = view.spans[j], &b = view.spans[i];
+      const bool apart = a.empty() || b.empty() || a.data() + a.size() <= b.data() || b.data() + b.size() <= a.data();
+      if (apart) continue;
+      raise(Error::kInvalidArgument, std::string("method ") + method + ": arena " + std::to_string(i + 1),
+            "has memory that arena " + std::to_string(j + 1) + " has, too");
+    }
+  }
 }
 
 }  // namespace
@@ -68,7 +82,25 @@ HostArenas::View Arenas::view(const MethodMeta& meta) {
     }
     view.spans.push_back({memory.data(), static_cast<size_t>(std::min<uint64_t>(*bytes, memory.nbytes()))});
   }
+  check_apart(view, meta.name());
   return view;
+}
+
+InUseList Arenas::in_use(const HostArenas::View& view) const {
+  if (is_shared_) return {in_use_};
+  std::vector<const void*> addresses;
+  for (const auto& span : view.spans) addresses.push_back(span.data());
+  std::sort(addresses.begin(), addresses.end(), std::less<>());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  InUseList list = {in_use_};
+  for (const void* address : addresses) list.push_back(in_use_at(address));
+  return list;
+}
+
+void Arenas::check_loading(const std::string& place) const {
+  if (!is_shared_ || !has_run_ || !has_states_) return;
+  raise(Error::kInvalidState, place,
+        "is loaded into arenas in which a method has run; methods that share state are loaded before the first runs");
 }
 
 uint64_t Arenas::bytes() const {

@@ -147,6 +147,12 @@ bool Borrowed::take_bits(nb::handle object, const std::string& place, Borrowed* 
   return true;
 }
 
+// Integers and truths.
+bool is_whole(const nb::object& array) {
+  const std::string kind = nb::cast<std::string>(nb::object(array.attr("dtype").attr("kind")));
+  return kind == "b" || kind == "i" || kind == "u";
+}
+
 // Bytes for numbers of 4 and 2 bits, if each is one.
 void Borrowed::narrow(DType dtype, const std::string& place) {
   const bool is_signed = dtype == DType::kI4 || dtype == DType::kI2;
@@ -165,6 +171,25 @@ void Borrowed::narrow(DType dtype, const std::string& place) {
   dtype_ = dtype;
 }
 
+// `array` with elements of `type`, which has NumPy's. Raises InvalidArgument with `place` where a number is not one of
+// that: integers stay what they are, floats are rounded.
+nb::object as_type(const nb::object& array, const ElementType& type, DType dtype, const std::string& place) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const nb::object quiet = numpy.attr("errstate")(nb::arg("all") = "ignore");
+  quiet.attr("__enter__")();
+  const nb::object made = array.attr("astype")(numpy_dtype(type));
+  quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
+  const bool whole = is_whole(array);
+  const nb::object same =
+      whole ? nb::object(numpy.attr("equal")(made, array))
+            : nb::object(numpy.attr("equal")(numpy.attr("isfinite")(made), numpy.attr("isfinite")(array)));
+  if (PyObject_IsTrue(nb::object(numpy.attr("all")(same)).ptr()) == 1) return made;
+  const nb::object others = numpy.attr("extract")(numpy.attr("logical_not")(same), array);
+  raise(Error::kInvalidArgument, place,
+        nb::cast<std::string>(nb::str(nb::handle(nb::object(others.attr("item")(0))))) + " is not a number of " +
+            to_string(dtype));
+}
+
 Borrowed Borrowed::take(nb::handle object, DType dtype, const std::string& place) {
   Borrowed taken;
   if (take_buffer(object, place, &taken) || take_bits(object, place, &taken) || take_dlpack(object, place, &taken)) {
@@ -180,15 +205,15 @@ Borrowed Borrowed::take(nb::handle object, DType dtype, const std::string& place
   nb::object array;
   try {
     array = nb::module_::import_("numpy").attr("asarray")(object);
-    const bool fits = nb::cast<bool>(
-        nb::module_::import_("numpy").attr("can_cast")(array.attr("dtype"), numpy_dtype(*type), "same_kind"));
+    const bool fits = is_whole(array) || nb::cast<bool>(nb::module_::import_("numpy").attr("can_cast")(
+                                             array.attr("dtype"), numpy_dtype(*type), "same_kind"));
     const bool empty = nb::cast<int64_t>(array.attr("size")) == 0;
     if (!fits && !empty) {
       raise(Error::kInvalidType, place,
             "takes " + std::string(to_string(dtype)) + ", and these numbers are " +
                 nb::cast<std::string>(nb::str(nb::handle(nb::object(array.attr("dtype"))))));
     }
-    array = array.attr("astype")(numpy_dtype(*type));
+    array = empty ? nb::object(array.attr("astype")(numpy_dtype(*type))) : as_type(array, *type, dtype, place);
   } catch (const nb::python_error&) {
     raise(Error::kInvalidArgument, place, "these lists are not an array of numbers");
   }

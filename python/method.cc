@@ -37,22 +37,6 @@ constexpr char kMethodText[] =
 
 }  // namespace
 
-MethodObject::Turn::Turn(MethodObject& method) : method_(method) {
-  if (!method_.mutex_.try_lock()) {
-    if (method_.owner_ == std::this_thread::get_id()) {
-      raise(Error::kInvalidState, "method " + method_.name_, "is called while it runs on this thread");
-    }
-    const nb::gil_scoped_release unlocked;
-    method_.mutex_.lock();
-  }
-  method_.owner_ = std::this_thread::get_id();
-}
-
-MethodObject::Turn::~Turn() {
-  method_.owner_ = std::thread::id();
-  method_.mutex_.unlock();
-}
-
 std::unique_ptr<MethodObject> MethodObject::load(std::shared_ptr<LoadedProgram> program, std::shared_ptr<Arenas> arenas,
                                                  const MethodRequest& request) {
   std::unique_ptr<MethodObject> self(new MethodObject);
@@ -82,10 +66,17 @@ std::unique_ptr<MethodObject> MethodObject::load(std::shared_ptr<LoadedProgram> 
   if (arenas != nullptr) {
     view = arenas->view(*meta);
     options.callers = &view;
+    self->in_use_ = arenas->in_use(view);
+  } else {
+    self->in_use_.push_back(std::make_shared<InUse>());
   }
+  // It writes its states and constants there.
+  const Turn turn(self->in_use_, "method " + request.name);
+  if (arenas != nullptr) arenas->check_loading("method " + request.name);
   Result<HostMethod> method = HostMethod::load(program->program(), request.name.c_str(), options);
   if (!method.ok()) raise(method.error(), report, program->place());
   self->method_ = std::make_unique<HostMethod>(std::move(method).value());
+  if (arenas != nullptr && self->method_->method().num_states() > 0) arenas->set_has_states();
   self->program_ = std::move(program);
   self->arenas_ = std::move(arenas);
   self->describe();
@@ -263,7 +254,8 @@ void MethodObject::run(std::vector<Borrowed>& arrays) {
 nb::object MethodObject::call(nb::handle self, const nb::args& args, const nb::kwargs& kwargs,
                               InstructionObserver* observer) {
   std::vector<Borrowed> arrays = gather(args, kwargs);
-  const Turn turn(*this);
+  const Turn turn(in_use_, "method " + name_);
+  if (arenas_ != nullptr) arenas_->set_has_run();
   std::vector<NewArray> direct;
   set_outputs(&direct);
   Method& method = method_->method();
@@ -381,7 +373,7 @@ void MethodObject::copy_to_bound(Output& output, const Tensor& tensor) {
 }
 
 void MethodObject::bind(const nb::dict& inputs, const nb::dict& outputs) {
-  const Turn turn(*this);
+  const Turn turn(in_use_, "method " + name_);
   for (const auto& [key, value] : inputs) {
     Input& input = inputs_[find_input(nb::cast<std::string>(key))];
     const std::string place = where("input", input.name);

@@ -4,15 +4,14 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "python/arenas.h"
 #include "python/arrays.h"
 #include "python/new_arrays.h"
 #include "python/program.h"
+#include "python/turn.h"
 #include "runtime/host/host_method.h"
 #include "runtime/observer.h"
 
@@ -25,8 +24,8 @@ struct MethodRequest {
   bool resident = false;  // HostOptions::resident
 };
 
-/// Called by any thread, one at a time: others wait. The interpreter's lock is released while inputs are copied and
-/// while the method runs.
+/// Called by any thread, one at a time, those of methods with the same arenas included: others wait. The interpreter's
+/// lock is released while inputs are copied and while the method runs.
 class MethodObject {
  public:
   /// Without the interpreter's lock. `arenas` may be null: then the method has its own.
@@ -77,18 +76,6 @@ class MethodObject {
     bool is_bound = false;
     Borrowed bound;
   };
-  /// Makes the method this thread's. REQUIRES the interpreter's lock, which is given up while another thread has it.
-  class Turn {
-   public:
-    explicit Turn(MethodObject& method);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    MethodObject& method_;
-  };
-
   MethodObject() = default;
   void describe();
   size_t find_input(const std::string& name) const;
@@ -115,8 +102,7 @@ class MethodObject {
   std::unique_ptr<HostMethod> method_;
   std::vector<Input> inputs_;
   std::vector<Output> outputs_;
-  std::mutex mutex_;
-  std::thread::id owner_;
+  InUseList in_use_;  // its own memory, or its arenas
 };
 
 /// The class berth.Method.

@@ -61,13 +61,18 @@ std::string repr_of(const TensorObject& tensor) {
   return "berth.Tensor(" + type_text(tensor.dtype, tensor.sizes) + ")";
 }
 
+// Unsigned integers of the same size.
+DType unsigned_of(DType dtype) {
+  const size_t size = element_size(dtype);
+  return size == 1 ? DType::kU8 : size == 2 ? DType::kU16 : DType::kU32;
+}
+
 nb::object new_tensor(DType dtype, Span<const int64_t> sizes, uint8_t** data) {
   TensorObject tensor;
   const nb::dlpack::dtype type = dlpack_type(dtype);
   tensor.dtype = dtype;
   tensor.sizes.assign(sizes.begin(), sizes.end());
-  const char* const unsigned_type = element_size(dtype) == 1 ? "uint8" : element_size(dtype) == 2 ? "uint16" : "uint32";
-  tensor.bits = numpy_empty()(shape_tuple(sizes), unsigned_type);
+  tensor.bits = numpy_empty()(shape_tuple(sizes), numpy_dtype(*find_type(unsigned_of(dtype))));
   Borrowed memory = Borrowed::take_writable(tensor.bits, "result");
   *data = memory.data();
   std::vector<size_t> shape(sizes.begin(), sizes.end());
@@ -105,13 +110,20 @@ nb::object view_array(const void* data, DType dtype, Span<const int64_t> sizes, 
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(), type,
                                                    nb::device::cpu::value));
   }
-  return nb::cast(nb::ndarray<nb::array_api, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(), type,
-                                                     nb::device::cpu::value));
+  TensorObject tensor;
+  tensor.dtype = dtype;
+  tensor.sizes.assign(sizes.begin(), sizes.end());
+  const nb::dlpack::dtype bits = dlpack_type(unsigned_of(dtype));
+  tensor.bits = nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(), bits,
+                                                        nb::device::cpu::value));
+  tensor.dlpack = nb::cast(nb::ndarray<nb::array_api, nb::ro>(data, shape.size(), shape.data(), owner, strides.data(),
+                                                              type, nb::device::cpu::value));
+  return nb::cast(std::move(tensor));
 }
 
 void add_arrays(nb::module_& module) {
   nb::class_<TensorObject>(module, "Tensor",
-                           "A result of an element type that NumPy does not have, such as bf16, in memory of its own. "
+                           "A result of an element type that NumPy does not have, such as bf16. "
                            "torch.from_dlpack() takes it without a copy.")
       .def_prop_ro(
           "dtype", [](const TensorObject& tensor) { return to_string(tensor.dtype); }, "\"bf16\"")

@@ -155,6 +155,13 @@ std::string page_of(const LoadedProgram& loaded, const LoadedProgram* other, con
   return tool::report_html(views, names);
 }
 
+// `read`: the files that the page is made of.
+void write_page(const std::string& page, const std::vector<std::string>& read, const std::string& path) {
+  const nb::gil_scoped_release unlocked;
+  check(keep_files(read, path, "output " + path));
+  check(write_whole_file(path, [&](OutputFile& file) { return file.write(page.data(), page.size()); }));
+}
+
 }  // namespace
 
 void add_program(nb::module_& module) {
@@ -169,6 +176,7 @@ void add_program(nb::module_& module) {
       });
   module.def("load_path", &load_path);
   module.def("load_bytes", &load_bytes);
+  module.def("write_page", &write_page);
   add_arenas(module);
 }
 

@@ -47,7 +47,7 @@ nb::list MethodObject::planned_bytes(const nb::dict& shapes) {
     const size_t index = find_input(nb::cast<std::string>(key));
     sizes[index] = shape_of(value, where("input", inputs_[index].name));
   }
-  const Turn turn(*this);
+  const Turn turn(in_use_, "method " + name_);
   Method& method = method_->method();
   std::vector<Span<const int32_t>> spans(sizes.begin(), sizes.end());
   std::vector<uint64_t> bytes(method.meta().num_memory_planned_buffers());
@@ -108,7 +108,7 @@ void MethodObject::write_state(size_t index, const TensorInfo& info, const Borro
 }
 
 nb::dict MethodObject::get_state() {
-  const Turn turn(*this);
+  const Turn turn(in_use_, "method " + name_);
   nb::dict states;
   for (size_t i = 0, count = method_->method().num_states(); i < count; ++i) {
     const TensorInfo info = *method_->method().state_tensor_meta(i);
@@ -126,7 +126,7 @@ void MethodObject::set_state(const nb::dict& states) {
     Borrowed array;
   };
   std::vector<Given> all;
-  const Turn turn(*this);
+  const Turn turn(in_use_, "method " + name_);
   const Method& method = method_->method();
   for (const auto& [key, value] : states) {
     const std::string name = nb::cast<std::string>(key);

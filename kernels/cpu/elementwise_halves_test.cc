@@ -12,6 +12,7 @@ namespace {
 using elementwise::Op;
 using testing::Arg;
 using testing::Array;
+using testing::f32;
 
 TEST(ElementwiseHalves, ChainsOf16BitsAreRoundedOnceAndToTheNearest) {
   const auto n = [](Op op) { return static_cast<int64_t>(op); };

@@ -6,7 +6,7 @@ import os
 
 from . import _berth
 from ._errors import Error, InvalidArgumentError
-from ._models import ModelFile, pairs, shape_text, strings
+from ._models import ModelFile, pairs, path_text, shape_text, strings
 from ._plugin import plugin_list
 from ._program import Program
 
@@ -43,7 +43,7 @@ _FORMS = {
     "why": strings,
     "in_place_operators": strings,
     "target": lambda value: ",".join(strings(value)),
-    "dump_ir": os.fspath,
+    "dump_ir": path_text,
     "time_limit": float,
 }
 
@@ -186,7 +186,7 @@ def compile(
         "where": strings(where),
         "data": strings(data),
         "share_state": bool(share_state),
-        "costs": "" if costs is None else os.fspath(costs),
+        "costs": "" if costs is None else path_text(costs),
     }
     named = model.items() if isinstance(model, dict) else [("", model)]
     files = [(ModelFile(one), name) for name, one in named]
@@ -197,7 +197,7 @@ def compile(
             _options(given),
             {name: _options(settings) for name, settings in (methods or {}).items()},
             plugin_list(plugins),
-            "" if output is None else os.fspath(output),
+            "" if output is None else path_text(output),
             progress if callable(progress) else None,
             progress is None,
         )
@@ -378,11 +378,7 @@ def report(program: Model | Program, other: Model | Program | None = None, outpu
 
     first = program if isinstance(program, Program) else load(program)
     second = other if other is None or isinstance(other, Program) else load(other)
-    page = first._page(second)
-    if output is not None:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(page)
-    return page
+    return first._page(second, output)
 
 
 def _file_of(file):

@@ -15,6 +15,9 @@ class Error(Exception):
         self.place = place
         self.message = message
 
+    def __str__(self):
+        return self.args[0]
+
     def __reduce__(self):
         return type(self), (self.code, self.place, self.message)
 
@@ -36,7 +39,15 @@ class NotFoundError(Error, LookupError):
 
 
 class MissingFileError(Error, FileNotFoundError):
-    """A file is not there."""
+    """A file is not there: `filename`, as far as it is known."""
+
+    def __init__(self, code, place, message):
+        import errno
+        import os
+
+        super().__init__(code, place, message)
+        self.errno, self.strerror = errno.ENOENT, os.strerror(errno.ENOENT)
+        self.filename = place.split(": ")[0] or None
 
 
 class AccessError(Error, PermissionError):
@@ -71,9 +82,11 @@ for _kind in {Error, FailedError, MissingFileError, *_KINDS.values()}:
     _kind.__module__ = "berth"
 
 
-def _names_missing_file(text):
+def _names_missing_file(text, message):
     import os
 
+    if "No such file or directory" in message or "there is no such file" in message:
+        return True
     # "model.pte", "model.pte: methods[0]", "plug-in ./libmine.so": a path among the words of a place.
     for word in text.split(": ")[0].split(" "):
         if "/" in word or word.endswith((".onnx", ".pt2", ".pte", ".ptd", ".ir", ".so")):
@@ -84,6 +97,6 @@ def _names_missing_file(text):
 def make(code, place, message):
     """The exception for a failure. Called by the extension."""
     kind = _KINDS.get(code, FailedError)
-    if kind is NotFoundError and _names_missing_file(place):
+    if kind is NotFoundError and _names_missing_file(place, message):
         kind = MissingFileError
     return kind(code, place, message)

@@ -3,7 +3,15 @@
 import os
 import sys
 
-from ._errors import Error, InvalidTypeError
+from ._errors import Error, InvalidArgumentError, InvalidTypeError
+
+
+def path_text(path):
+    """A path as text. Raises InvalidArgumentError for one with a zero, which the system would cut off there."""
+    text = os.fspath(path)
+    if "\0" in text:
+        raise InvalidArgumentError("InvalidArgument", repr(text), "is not a path: it has a zero byte")
+    return text
 
 
 class ModelFile:
@@ -12,7 +20,7 @@ class ModelFile:
     def __init__(self, model):
         self._file = None
         if isinstance(model, (str, os.PathLike)):
-            self.path = os.fspath(model)
+            self.path = path_text(model)
             return
         data = _bytes_of(model)
         if hasattr(os, "memfd_create"):
@@ -85,5 +93,5 @@ def pairs(value):
 def strings(value):
     """One text or several as a list of texts."""
     if isinstance(value, (str, os.PathLike)):
-        return [os.fspath(value)]
-    return [os.fspath(one) for one in value]
+        return [path_text(value)]
+    return [path_text(one) for one in value]

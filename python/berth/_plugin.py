@@ -6,6 +6,7 @@ import os
 
 from . import _berth
 from ._errors import InvalidArgumentError
+from ._models import path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -206,4 +207,4 @@ class Plugin:
 def plugin_list(plugins):
     """One plug-in or several, each a berth.Plugin or the path of a shared library, as the extension takes them."""
     one = isinstance(plugins, (Plugin, str, os.PathLike))
-    return [each._made if isinstance(each, Plugin) else os.fspath(each) for each in ([plugins] if one else plugins)]
+    return [each._made if isinstance(each, Plugin) else path_text(each) for each in ([plugins] if one else plugins)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _berth
+from ._models import path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Program:
 
     def save(self, path: Path) -> None:
         """Writes the program to a file, whole or not at all."""
-        self._loaded.save(os.fspath(path))
+        self._loaded.save(path_text(path))
 
     def __bytes__(self) -> bytes:
         return self._loaded.bytes()
@@ -99,9 +100,12 @@ class Program:
             return "forward"
         return names[0]
 
-    def _page(self, other=None):
+    def _page(self, other=None, output=None):
         names = [self.path] + ([] if other is None else [other.path])
-        return self._loaded.page(None if other is None else other._loaded, names)
+        page = self._loaded.page(None if other is None else other._loaded, names)
+        if output is not None:
+            _berth.write_page(page, names, path_text(output))
+        return page
 
     def __repr__(self):
         lines = [f"berth.Program({self.path})"]
@@ -214,5 +218,5 @@ def load(
         "full_verification": verification == "full",
     }
     if isinstance(program, (str, os.PathLike)):
-        return Program(_berth.load_path(os.fspath(program), options))
+        return Program(_berth.load_path(path_text(program), options))
     return Program(_berth.load_bytes(program, options))

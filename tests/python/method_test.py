@@ -106,6 +106,11 @@ class Elements(unittest.TestCase):
             np.testing.assert_allclose(y, np.load(models.DIGITS + "/out0.npy"), rtol=1e-4, atol=1e-5)
 
 
+def aligned(size):
+    memory = np.zeros(size + 64, np.uint8)
+    return memory[-memory.ctypes.data % 64:][:size]
+
+
 class Arguments(unittest.TestCase):
     def setUp(self):
         self.method = load(models.ADD)
@@ -128,6 +133,13 @@ class Arguments(unittest.TestCase):
         whole = load(models.flipped("i32", (2,)))
         with self.assertRaisesRegex(TypeError, "takes i32"):
             whole([1.5, 2])
+        for dtype, kept, lost in (("i8", [-128, 127], [1, 300]), ("u8", [0, 255], [0, -1]), ("bool", [0, 1], [0, 2]),
+                                  ("u64", [2**63, 2**64 - 1], [0, -1]), ("f32", [2**24, -5], [2**24 + 1, 0]),
+                                  ("f32", [0.1, float("inf")], [1e300, 0]), ("f16", [65504, 0.1], [65536, 0])):
+            flip = load(models.flipped(dtype, (2,)))
+            self.assertEqual(flip(kept)[0].tolist(), np.array(kept[::-1]).astype(flip(kept)[0].dtype).tolist(), dtype)
+            with self.assertRaisesRegex(ValueError, f"is not a number of {dtype}"):
+                flip(lost)
 
     def test_refuses_another_number_of_arrays(self):
         self.refused(TypeError, "input z: is not given", self.x)
@@ -328,6 +340,53 @@ class Memory(unittest.TestCase):
         for k in (1, 2, 3):
             np.testing.assert_array_equal(push(ones)[0], ones * k)
             np.testing.assert_array_equal(look()[0], -ones * k)
+
+    def test_a_view_of_bf16_is_a_tensor(self):
+        text = b"method f(%x: bf16[4]) {\n%y: bf16[4] = aten::neg(%x)\nreturn %y\n}"
+        bits = np.array([0x3F80, 0x4000, 0xC040, 0x0000], np.uint16)
+
+        class Bits:
+            class dtype:
+                name = "bfloat16"
+
+            def view(self, kind):
+                return bits
+
+        for copy in (True, False):
+            (y,) = berth.compile(text).method(copy=copy)(Bits())
+            self.assertIsInstance(y, berth.Tensor)
+            self.assertEqual((y.dtype, y.shape), ("bf16", (4,)))
+            np.testing.assert_array_equal(y.bits(), bits ^ 0x8000)
+            np.testing.assert_array_equal(y.float32(), np.array([-1, -2, 3, 0], np.float32))
+            self.assertEqual(y.bits().flags.writeable, copy)
+
+    def test_a_method_that_is_loaded_late_does_not_set_the_others_back(self):
+        program = berth.compile(models.COUNTER)
+        arenas = program.shared_arenas()
+        push = program.method("push", arenas=arenas)
+        push(np.ones(4, np.float32))
+        with self.assertRaisesRegex(berth.Error, "loaded before the first runs"):
+            program.method("look", arenas=arenas)
+        np.testing.assert_array_equal(push(np.ones(4, np.float32))[0], np.full(4, 2))
+
+    def test_methods_in_the_same_memory_wait_for_each_other(self):
+        program = berth.compile(models.COUNTER)
+        given = [aligned(arena["bytes"]) for arena in program.arenas if arena["method"] == "push"]
+        for arenas in (program.shared_arenas(), given):
+            both = [program.method("push", arenas=arenas) for _ in range(2)]
+            threads = [threading.Thread(target=lambda m=m: [m(np.ones(4, np.float32)) for _ in range(3000)])
+                       for m in both]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            np.testing.assert_array_equal(both[0](np.zeros(4, np.float32))[0], np.full(4, 6000))
+
+    def test_refuses_arenas_that_lie_in_each_other(self):
+        program = berth.compile(models.COUNTER)
+        memory = aligned(max(arena["bytes"] for arena in program.arenas))
+        with self.assertRaisesRegex(ValueError, "arena 2: has memory that arena 1 has, too"):
+            program.method("push", arenas=[memory, memory])
 
     def test_states_are_saved_and_set_again(self):
         program = berth.compile(models.COUNTER)
