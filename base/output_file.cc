@@ -51,8 +51,8 @@ std::string link_target(const std::string& path) {
   return text[0] == '/' ? text : path.substr(0, path.rfind('/') + 1) + text;
 }
 
-// The descriptor of this process that `path` names behind links, such as 1 for /dev/stdout; -1 where it names none. Read
-// as links, those of /proc lead to the file behind the descriptor, which others write, too.
+// The descriptor of this process that `path` names behind links, such as 1 for /dev/stdout; -1 where it names none. As
+// links, those of /proc lead to the file behind the descriptor, which others write, too.
 int descriptor_of(std::string path) {
   char own[PATH_MAX], folder[PATH_MAX];
   if (::realpath("/proc/self/fd", own) == nullptr) return -1;

@@ -30,8 +30,8 @@ class Arenas {
 
   /// What has to be this thread's for a method that was given `view`.
   InUseList in_use(const HostArenas::View& view) const;
-  /// Raises InvalidState with `place` where a method with states has run: another one would set them to what they are at
-  /// first.
+  /// Raises InvalidState with `place` where a method with states has run: another one would set them to what they are
+  /// at first.
   void check_loading(const std::string& place) const;
   void set_has_states() { has_states_ = true; }
   void set_has_run() { has_run_ = true; }

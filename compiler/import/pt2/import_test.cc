@@ -71,6 +71,25 @@ TEST(ImportPt2, ViewsAndTheirBasesChangeTogether) {
   EXPECT_EQ(numbers(outputs[4]), Floats({24, 8}));
 }
 
+// part = (x * 1)[:, :2]; rows = part.reshape(2, 1, 2); all = y.reshape(-1); rows.add_(10); return y, all
+TEST(ImportPt2, AReshapeOfAPartIsAViewWhereItsMemoryAllowsIt) {
+  TestProgram p;
+  p.input("x", {2, 3});
+  p.node("aten.mul.Tensor", {{"self", tensor("x")}, {"other", integer(1)}}, "y", {2, 3});
+  p.node("aten.reshape.default", {{"self", tensor("y")}, {"shape", integers({-1})}}, "all", {6});
+  p.node("aten.slice.Tensor", {{"self", tensor("y")}, {"dim", integer(1)}, {"start", integer(0)}, {"end", integer(2)}},
+         "part", {2, 2});
+  p.strides("part", {3, 1});
+  p.node("aten.reshape.default", {{"self", tensor("part")}, {"shape", integers({2, 1, 2})}}, "rows", {2, 1, 2});
+  p.node("aten.reshape.default", {{"self", tensor("part")}, {"shape", integers({4})}}, "copy", {4});
+  p.node("aten.add_.Tensor", {{"self", tensor("rows")}, {"other", integer(10)}}, "add_", {2, 1, 2});
+  for (const char* name : {"y", "all", "copy"}) p.output(name);
+  const auto outputs = run(p, {floats({2, 3}, {1, 2, 3, 4, 5, 6})});
+  EXPECT_EQ(numbers(outputs[0]), Floats({11, 12, 3, 14, 15, 6}));
+  EXPECT_EQ(numbers(outputs[1]), Floats({11, 12, 3, 14, 15, 6}));
+  EXPECT_EQ(numbers(outputs[2]), Floats({1, 2, 4, 5}));
+}
+
 TEST(ImportPt2, CopiesDoNotChange) {
   TestProgram p;  // y = x.clone(); z = y.clone(); y.zero_(); return y, z
   p.input("x", {2});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/import/pt2/operators.h"
+#include "compiler/import/pt2/view_strides.h"
 
 namespace berth::pt2 {
 namespace {
@@ -18,21 +19,29 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> names
   return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
-bool is_same_shape(const std::string& op) { return is_one_of(op, {"alias", "detach", "lift_fresh", "detach_"}); }
+// Those that drop elements give the tensor itself where nothing is trained, and are refused where something is.
+bool is_same_shape(const std::string& op) {
+  return is_one_of(op, {"alias", "detach", "lift_fresh", "detach_", "positive", "dropout", "feature_dropout",
+                        "alpha_dropout", "feature_alpha_dropout", "contiguous"});
+}
 
 bool is_reshape(const std::string& op) {
-  return is_one_of(op, {"view", "_unsafe_view", "squeeze", "unsqueeze", "view_as", "squeeze_", "unsqueeze_"});
+  return is_one_of(op, {"view", "_unsafe_view", "squeeze", "unsqueeze", "view_as", "squeeze_", "unsqueeze_",
+                        "atleast_1d", "atleast_2d", "atleast_3d"});
 }
 
-// Views only where the tensor lies in order; copies otherwise.
+// Views where the memory allows it; copies otherwise.
 bool is_maybe_reshape(const std::string& op) {
-  return is_one_of(op, {"reshape", "flatten", "unflatten", "reshape_as", "contiguous"});
+  return is_one_of(op, {"reshape", "flatten", "unflatten", "reshape_as", "ravel"});
 }
 
-bool is_transpose(const std::string& op) { return is_one_of(op, {"transpose", "t", "numpy_T", "mT", "swapaxes"}); }
+bool is_transpose(const std::string& op) {
+  return is_one_of(op, {"transpose", "t", "numpy_T", "mT", "swapaxes", "swapdims", "adjoint", "mH", "matrix_H"});
+}
 
 bool is_part(const std::string& op) {
-  return is_one_of(op, {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind"});
+  return is_one_of(op, {"select", "slice", "narrow", "split", "split_with_sizes", "chunk", "unbind", "tensor_split",
+                        "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes", "hsplit", "vsplit", "dsplit"});
 }
 
 const std::string* tensor_argument(const Node& node, std::string_view name) {
@@ -47,19 +56,17 @@ const std::string* first_tensor(const Node& node) {
   return &node.inputs[0].value.names[0];
 }
 
-// Whether the file says that `name` lies in row-major order.
-bool lies_in_order(const Graph& graph, const std::string& name) {
+// What the file says of a tensor; null where it says nothing.
+const TensorMeta* meta_of(const Graph& graph, const std::string& name) {
   const auto found = graph.tensors.find(name);
-  if (found == graph.tensors.end()) return false;
-  int64_t expected = 1;
-  const TensorMeta& meta = found->second;
-  if (!meta.strided) return false;
-  for (size_t d = meta.sizes.size(); d-- > 0;) {
-    if (!meta.sizes[d].expression.empty()) return false;
-    if (meta.sizes[d].number != 1 && meta.strides[d].number != expected) return false;
-    expected = meta.sizes[d].number > 0 && expected < (int64_t{1} << 40) ? expected * meta.sizes[d].number : expected;
-  }
-  return true;
+  return found == graph.tensors.end() ? nullptr : &found->second;
+}
+
+bool is_reshaped_in_place(const Graph& graph, const std::string& base, const Node& node) {
+  if (node.outputs.empty() || node.outputs[0].names.empty()) return false;
+  const TensorMeta* from = meta_of(graph, base);
+  const TensorMeta* to = meta_of(graph, node.outputs[0].names[0]);
+  return from != nullptr && to != nullptr && reshapes_in_place(*from, *to);
 }
 
 // `to` gives the tensor itself where there is nothing to convert.
@@ -74,11 +81,12 @@ bool is_view(const Graph& graph, const Node& node) {
   const std::string op = base_name(node);
   const std::string* base = first_tensor(node);
   if (base == nullptr) return false;
-  if (is_maybe_reshape(op)) return lies_in_order(graph, *base);
+  if (is_maybe_reshape(op)) return is_reshaped_in_place(graph, *base, node);
+  if (op == "contiguous") return meta_of(graph, *base) != nullptr && lies_in_order(*meta_of(graph, *base));
   if (op == "to") return same_dtype(graph, *base, node);
   return is_same_shape(op) || is_reshape(op) || is_transpose(op) || is_part(op) ||
-         is_one_of(op, {"permute", "expand", "expand_as", "diagonal", "movedim", "unfold", "real", "imag",
-                        "view_as_real", "view_as_complex", "_conj", "conj", "_neg_view"});
+         is_one_of(op, {"permute", "expand", "expand_as", "diagonal", "movedim", "moveaxis", "unfold", "real", "imag",
+                        "broadcast_to", "as_strided", "view_as_real", "view_as_complex", "_conj", "conj", "_neg_view"});
 }
 
 std::vector<std::string> output_names(const Node& node) {
@@ -96,6 +104,11 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
   if (is_same_shape(op) || op == "to" || op == "real" || op == "conj" || op == "_conj") return part;
   if (is_reshape(op) || is_maybe_reshape(op)) return n.view(part, n.shape(base));
   const int rank = n.rank(base);
+  if (op == "numpy_T") {
+    std::vector<int64_t> order(rank);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(order.size() - 1 - i);
+    return n.permute(part, order);
+  }
   if (is_transpose(op)) {
     std::vector<int64_t> order(rank);
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
@@ -114,7 +127,8 @@ ValueId put_back(NodeContext& n, ValueId base, ValueId part, size_t k) {
     for (size_t i = 0; i < dims.size(); ++i) order[dims[i]] = static_cast<int64_t>(i);
     return n.permute(part, order);
   }
-  const int axis = rank == 0 ? 0 : n.axis(n.integer("dim", 0), rank);
+  const int fixed = op == "dsplit" ? 2 : op == "hsplit" && rank > 1 ? 1 : 0;  // where the operator's name says it
+  const int axis = rank == 0 ? 0 : n.axis(n.integer("dim", fixed), rank);
   if (op == "select") return n.op(OpId::select_scatter_out, {base, part, Dim(axis), n.dim("index", Dim(0))});
   if (op == "unbind") {
     return n.op(OpId::select_scatter_out, {base, part, Dim(axis), Dim(static_cast<int64_t>(k))});

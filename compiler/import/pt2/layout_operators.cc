@@ -324,6 +324,7 @@ constexpr OperatorRow kLayoutRows[] = {
     {"narrow", import_narrow},
     {"native_channel_shuffle", import_channel_shuffle},
     {"numpy_T", import_reverse_all},
+    {"ravel", import_flatten},
     {"repeat_interleave.Tensor", import_repeats},
     {"repeat_interleave.self_Tensor", import_repeat_by_tensor},
     {"repeat_interleave.self_int", import_repeat_interleave},

@@ -65,6 +65,15 @@ class ProgramReader {
     return range;
   }
 
+  // -1 where there is none: it is a help, so that whatever is wrong with it is none.
+  static int64_t hint(const Json& expression) {
+    const auto found = expression.find("hint");
+    if (found == expression.end() || !found->is_object()) return -1;
+    const auto number = found->find("as_int");
+    const auto* value = number == found->end() ? nullptr : number->get_if<int64_t>();
+    return value == nullptr ? -1 : *value;
+  }
+
   // SymInt; SymFloat and SymBool have the same two forms.
   Size size(const Json& json, const std::string& where) {
     Size size;
@@ -75,6 +84,7 @@ class ProgramReader {
     } else if (kind == "as_expr") {
       size.expression = r_.text(r_.field(*content, "expr_str"), where + ".expr_str");
       if (size.expression.empty()) r_.fail(where, "expected an expression");
+      size.hint = hint(*content);
     } else {
       r_.fail(where, "expected as_int or as_expr, found " + kind);
     }

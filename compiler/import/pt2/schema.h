@@ -19,6 +19,7 @@ namespace berth::pt2 {
 struct Size {
   int64_t number = 0;
   std::string expression;  // when not empty, the number means nothing
+  int64_t hint = -1;       // what the expression was in the example of the export; -1: the file does not say it
 };
 
 struct TensorMeta {

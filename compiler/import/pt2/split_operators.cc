@@ -82,9 +82,7 @@ void import_chunk(NodeContext& n) {
 }
 
 // Pieces that differ by at most one, or between the indices.
-void import_tensor_split(NodeContext& n) {
-  const ValueId x = n.tensor("self");
-  const int axis = split_axis(n, x);
+void split_at(NodeContext& n, ValueId x, int axis) {
   const int64_t whole = n.fixed(n.dim(x, axis), "a size that is split");
   std::vector<int64_t> ends = n.integers("indices");
   if (n.has("sections")) {
@@ -109,6 +107,20 @@ void import_tensor_split(NodeContext& n) {
   pieces(n, x, axis, sizes);
 }
 
+void import_tensor_split(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  split_at(n, x, split_axis(n, x));
+}
+
+// hsplit, vsplit and dsplit, which name their dimension.
+template <int kAxis>
+void import_split_along(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  const int axis = kAxis == 1 && n.rank(x) == 1 ? 0 : kAxis;
+  if (n.ok() && axis >= n.rank(x)) return n.invalid("the tensor has too few dimensions");
+  if (n.ok()) split_at(n, x, axis);
+}
+
 void import_unbind(NodeContext& n) {
   const ValueId x = n.tensor("self");
   const int axis = split_axis(n, x);
@@ -124,6 +136,8 @@ void import_unbind(NodeContext& n) {
 
 constexpr OperatorRow kSplitRows[] = {
     {"chunk", import_chunk},
+    {"dsplit", import_split_along<2>},
+    {"hsplit", import_split_along<1>},
     {"split", import_split},
     {"split.sizes", import_split_sizes},
     {"split_with_sizes", import_split_sizes},
@@ -132,6 +146,7 @@ constexpr OperatorRow kSplitRows[] = {
     {"unsafe_chunk", import_chunk},
     {"unsafe_split", import_split},
     {"unsafe_split_with_sizes", import_split_sizes},
+    {"vsplit", import_split_along<0>},
 };
 
 }  // namespace
