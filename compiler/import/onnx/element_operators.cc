@@ -217,10 +217,10 @@ void import_top_k(NodeContext& n) {
 }
 
 // The upper triangle: there is no such operator in the portable library, so by comparing row and column.
-ValueId upper_triangle(NodeContext& n, ValueId x, int64_t k) {
+ValueId upper_triangle(NodeContext& n, ValueId x, Dim k) {
   const int rank = n.rank(x);
   const ValueId rows = n.op(OpId::arange_start_out,
-                            {Dim(k), n.symbols().add(n.dim(x, rank - 2), Dim(k)), Dim(1), dtype_argument(DType::kI64)});
+                            {k, n.symbols().add(n.dim(x, rank - 2), k), Dim(1), dtype_argument(DType::kI64)});
   const ValueId columns =
       n.op(OpId::arange_start_out, {Dim(0), n.dim(x, rank - 1), Dim(1), dtype_argument(DType::kI64)});
   const ValueId keep = n.op(OpId::ge_Tensor_out, {columns, n.view(rows, {n.dim(x, rank - 2), Dim(1)})});
@@ -231,16 +231,16 @@ void import_trilu(NodeContext& n) {
   const ValueId x = n.input(0);
   if (!n.ok()) return;
   if (n.rank(x) < 2) return n.invalid("expected at least 2 dimensions, found " + n.type_text(x));
-  double shift = n.has_input(1) ? n.known_number(1, "k") : 0;
-  // Beyond any size there is nothing more to keep or to drop.
-  constexpr double kFar = 1 << 30;
-  shift = shift > kFar ? kFar : shift < -kFar ? -kFar : shift;
+  const DimList given = n.has_input(1) ? n.known_dims(1, "k") : DimList{Dim(0)};
   if (!n.ok()) return;
-  const int64_t k = static_cast<int64_t>(shift);
+  if (given.size() != 1) return n.invalid("k must have one element");
+  // Beyond any size there is nothing more to keep or to drop.
+  constexpr int64_t kFar = 1 << 30;
+  const Dim k = given[0].is_constant() ? Dim(std::clamp(given[0].value, -kFar, kFar)) : given[0];
   if (n.integer("upper", 1) != 0) {
     n.output(0, upper_triangle(n, x, k));
   } else {
-    n.output(0, n.op(OpId::tril_out, {x, Dim(k)}));
+    n.output(0, n.op(OpId::tril_out, {x, k}));
   }
 }
 

@@ -183,6 +183,18 @@ TEST(OpenSizes, PlacesOfTheLargestAreCountedInTheWholeTensor) {
   expect_right_at_every_size(m);
 }
 
+// The mask of a model with past keys: the diagonal begins behind them.
+TEST(OpenSizes, TrianglesBeginAtADiagonalThatSizesSay) {
+  for (const int64_t upper : {0, 1}) {
+    TestModel m(18);
+    add_sizes(m);
+    m.node("Sub", {"w", "h"}, {"k"});
+    m.node("Trilu", {"x", "k"}, {"y"}).set("upper", upper);
+    m.output("y");
+    expect_right_at_every_size(m);
+  }
+}
+
 // As Keras pads what its transposed convolutions give.
 TEST(OpenSizes, TransposedConvolutionsKeepTheirMultiple) {
   for (const char* pad : {"SAME_UPPER", "SAME_LOWER"}) {

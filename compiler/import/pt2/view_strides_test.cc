@@ -1,5 +1,5 @@
-// What PyTorch's reshape() gives, a view or a copy: a write to a view that is taken for a copy is lost, and a copy that is
-// taken for a view changes with its base. The cases are what torch 2.15 answered.
+// What PyTorch's reshape() gives, a view or a copy: a write to a view that is taken for a copy is lost, and a copy that
+// is taken for a view changes with its base. The cases are what torch 2.15 answered.
 #include "compiler/import/pt2/view_strides.h"
 
 #include <gtest/gtest.h>
