@@ -56,6 +56,39 @@ void sum_line(const Line& line, const Tensor& self, DType common, const char* fr
   }
 }
 
+// `n` lines beside each other, at most kChunk: a row of them at a time, which lies without gaps in both tensors.
+void sum_rows(const Line& line, int64_t n, const Tensor& self, DType common, const char* from, Tensor& out, char* to) {
+  const bool whole = !is_floating(common);
+  const DType state = whole ? DType::kI64 : DType::kF64;
+  alignas(8) unsigned char middle[kChunk * 8];
+  union Numbers {
+    double real[kChunk];
+    uint64_t whole[kChunk];
+  };
+  Numbers values;
+  Numbers sums = {};
+  const auto add = [n](auto* to_sums, const auto* row) {
+    for (int64_t i = 0; i < n; ++i) to_sums[i] += row[i];
+  };
+  const int64_t from_bytes = line.self_stride * static_cast<int64_t>(element_size(self.dtype()));
+  const int64_t to_bytes = line.out_stride * static_cast<int64_t>(element_size(out.dtype()));
+  for (int64_t k = 0; k < line.size; ++k, from += from_bytes, to += to_bytes) {
+    convert_elements(self.dtype(), from, common, middle, n);
+    convert_elements(common, middle, state, &values, n);
+    whole ? add(sums.whole, values.whole) : add(sums.real, values.real);
+    convert_elements(state, &sums, out.dtype(), to, n);
+  }
+}
+
+// The dimension whose lines lie beside each other in both tensors, while those along `dim` do not; -1: there is none.
+int dim_of_rows(const Tensor& self, const Tensor& out, int dim) {
+  if (self.rank() == 0 || self.stride(dim) == 1) return -1;
+  for (int d = 0; d < self.rank(); ++d) {
+    if (d != dim && self.size(d) > 1 && self.stride(d) == 1 && out.stride(d) == 1) return d;
+  }
+  return -1;
+}
+
 }  // namespace
 
 Error cumsum_out(KernelContext& context, const arguments::cumsum_out& args) {
@@ -76,13 +109,34 @@ Error cumsum_out(KernelContext& context, const arguments::cumsum_out& args) {
   const bool scalar = self.rank() == 0;
   const Line line = {scalar ? 1 : self.size(dim), scalar ? 1 : out.stride(dim), scalar ? 1 : self.stride(dim)};
   const Tensor* tensors[] = {&out, &self};
+  const char* const from = self.data<char>();
+  char* const to = out.data<char>();
+  const auto from_bytes = static_cast<int64_t>(element_size(self.dtype()));
+  const auto to_bytes = static_cast<int64_t>(element_size(out.dtype()));
+  const int rows = dim_of_rows(self, out, dim);
+  if (rows >= 0) {
+    const Walk blocks = walk_dims(tensors, ~(uint32_t{1} << dim | uint32_t{1} << rows));
+    const int64_t width = self.size(rows);
+    const int64_t chunks = (width + kChunk - 1) / kChunk;
+    const int64_t work = line.size * (width < kChunk ? width : kChunk);
+    context.parallel_for(blocks.count * chunks, 4096 / work + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t offsets[Walk::kMaxOperands];
+        blocks.offsets(i / chunks, offsets);
+        const int64_t first = i % chunks * kChunk;
+        const int64_t n = width - first < kChunk ? width - first : kChunk;
+        sum_rows(line, n, self, common, from + (offsets[1] + first) * from_bytes, out,
+                 to + (offsets[0] + first) * to_bytes);
+      }
+    });
+    return Error::kOk;
+  }
   const Walk lines = walk_dims(tensors, ~(uint32_t{1} << dim));
   context.parallel_for(lines.count, 4096 / line.size + 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       int64_t offsets[Walk::kMaxOperands];
       lines.offsets(i, offsets);
-      sum_line(line, self, common, self.data<char>() + offsets[1] * static_cast<int64_t>(element_size(self.dtype())),
-               out, out.data<char>() + offsets[0] * static_cast<int64_t>(element_size(out.dtype())));
+      sum_line(line, self, common, from + offsets[1] * from_bytes, out, to + offsets[0] * to_bytes);
     }
   });
   return Error::kOk;

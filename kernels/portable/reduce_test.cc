@@ -326,6 +326,29 @@ TEST(Variance, OfNumbersFarFromZero) {
   EXPECT_NEAR(out.values()[0], 0.25, 1e-5);
 }
 
+// Lines that lie beside each other are summed a row of them at a time.
+TEST(Cumsum, LinesBesideEachOtherAreSummedEachByItself) {
+  constexpr int kOuter = 3, kSteps = 7, kWidth = 300;
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI32, DType::kF64, DType::kU8}) {
+    const bool bytes = dtype == DType::kU8;
+    std::vector<double> numbers(kOuter * kSteps * kWidth);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = static_cast<double>(i * 37 % 31) - (bytes ? 0 : 15);
+    }
+    const Array x(dtype, {kOuter, kSteps, kWidth}, numbers);
+    const Array out(bytes ? DType::kI64 : dtype, {kOuter, kSteps, kWidth});
+    ASSERT_EQ(run(cumsum_out, {x, 1, nullptr, out}), Error::kOk);
+    std::vector<double> wanted = numbers;
+    for (int i = 0; i < kOuter * kSteps * kWidth; ++i) {
+      if (i / kWidth % kSteps > 0) wanted[i] += wanted[i - kWidth];
+    }
+    EXPECT_EQ(out.values(), wanted) << to_string(dtype);
+    if (bytes) continue;
+    ASSERT_EQ(run(cumsum_out, {x, 1, nullptr, x}), Error::kOk);
+    EXPECT_EQ(x.values(), wanted) << to_string(dtype) << ", in place";
+  }
+}
+
 TEST(Cumsum, AlongEachDimensionAndInPlace) {
   const Array x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({2, 3});
