@@ -49,6 +49,7 @@ std::optional<Summed> summed(const Context& context, const Node& node) {
     return std::nullopt;
   }
   const ir::TensorType& type = context.type(found.value);
+  if (type.rank() == 0) return std::nullopt;
   std::vector<bool> is_summed(type.shape.size());
   for (const Dim dim : *dims) is_summed[dim.value < 0 ? dim.value + type.rank() : dim.value] = true;
   const int last = type.rank() - 1;

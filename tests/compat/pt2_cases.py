@@ -185,6 +185,7 @@ def layout():
         case("pad", mode + "_1d", lambda x, m=mode: F.pad(x, (2, 1), mode=m), real(1, 2, 5))
     case("pad", "reflect_3d", lambda x: F.pad(x, (1, 1, 1, 1, 1, 1), mode="reflect"), real(1, 2, 3, 4, 5))
     case("pad", "negative", lambda x: F.pad(x, (-1, 2, 1, -1), value=3.), real(2, 4, 5))
+    case("pad", "circular_negative", lambda x: F.pad(x, (-1, 1, -2, 1), mode="circular"), real(1, 3, 4, 4))
     case("pad", "zero_pad", nn.ZeroPad2d(2), real(1, 2, 3, 3))
     case("pad", "reflection_module", nn.ReflectionPad2d(1), real(2, 3, 3))
 
@@ -203,6 +204,9 @@ def linear():
     case("linear", "dot", torch.dot, real(4), real(4))
     case("linear", "outer", torch.outer, real(4), real(3))
     case("linear", "addmm", lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2), real(5), real(3, 4), real(4, 5))
+    case("linear", "baddbmm_without_input", lambda c, a, b: torch.baddbmm(c, a, b, beta=0), torch.full((1, 3, 5), math.nan), real(2, 3, 4), real(2, 4, 5))
+    case("linear", "einsum_without_ellipsis", lambda a, b: (torch.einsum("...ik,...j->ij", a, b[0, 0]), torch.einsum("...ik,...kj->ij", a, b)),
+         real(4, 2, 3), real(4, 3, 5))
     case("linear", "baddbmm", lambda c, a, b: torch.baddbmm(c, a, b, beta=0.5), real(2, 3, 5), real(2, 3, 4), real(2, 4, 5))
     case("linear", "addmv", torch.addmv, real(3), real(3, 4), real(4))
     for equation, shapes in (("ij,jk->ik", ((3, 4), (4, 5))), ("bhid,bhjd->bhij", ((2, 2, 3, 4), (2, 2, 5, 4))), ("ii->i", ((3, 3),)),
@@ -383,6 +387,7 @@ def resizing():
     case("resize", "nearest_1d", lambda x: F.interpolate(x, scale_factor=3), real(1, 2, 5))
     case("resize", "nearest_3d", lambda x: F.interpolate(x, scale_factor=2), real(1, 2, 3, 3, 3))
     case("resize", "bilinear_fraction", lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"), real(1, 2, 5, 5))
+    case("resize", "antialias_corners", lambda x: F.interpolate(x, size=(4, 9), mode="bilinear", antialias=True, align_corners=True), real(1, 2, 7, 7))
     case("resize", "antialias", lambda x: F.interpolate(x, size=(3, 3), mode="bilinear", antialias=True), real(1, 2, 7, 7))
     for mode in ("bilinear", "nearest"):
         case("resize", "grid_sample_" + mode, lambda x, g, m=mode: F.grid_sample(x, g, mode=m, align_corners=False),

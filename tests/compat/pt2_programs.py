@@ -96,6 +96,40 @@ def state():
         return y.relu_().mul_(y)
     case("state", "views_in_place", views, real(3, 4))
     case("state", "chains_in_place", chains, real(3, 4))
+    # Views of a tensor [2, 5, 4]: what is written through them, and what they show when their base is written.
+    seen = {
+        "flatten": lambda v: v.flatten(0, 1), "reshape": lambda v: v.reshape(-1, 4), "ravel": lambda v: v.ravel(),
+        "part_reshape": lambda v: v[:, :, :2].reshape(2, 5, 2, 1), "part_copy": lambda v: v[:, :, :2].reshape(-1),
+        "rows_reshape": lambda v: v[:, :4].reshape(2, 2, 2, 4), "turned_reshape": lambda v: v.transpose(1, 2).reshape(2, 2, 2, 5),
+        "turned_same": lambda v: v.transpose(0, 1).reshape(5, 2, 4), "turned_copy": lambda v: v.transpose(0, 1).reshape(10, 4),
+        "unflatten": lambda v: v[..., :2].unflatten(1, (5, 1)), "contiguous": lambda v: v[1:].contiguous(),
+        "turned_contiguous": lambda v: v.transpose(0, 1).contiguous(), "dropout": lambda v: F.dropout(v, 0.5, False),
+        "swapdims": lambda v: v.swapdims(0, 1), "adjoint": lambda v: v.adjoint(), "mH": lambda v: v.mH, "T": lambda v: v[0].T,
+        "tensor_split": lambda v: v.tensor_split(2, 1)[1], "hsplit": lambda v: v.hsplit([2])[0], "dsplit": lambda v: v.dsplit(2)[1],
+        "atleast": torch.atleast_3d, "split": lambda v: v.split([1, 3, 1], 1)[1],
+        "heads": lambda v: v.view(v.shape[0], 5, 2, 2).transpose(1, 2),
+    }
+
+    def written(view):
+        def both(x):
+            base = x * 1
+            shown = view(base)
+            shown.mul_(3)
+            return base + 0, shown + 0
+
+        def shows(x):
+            base = x * 1
+            shown = view(base)
+            base.mul_(3)
+            return shown + 0
+        return both, shows
+    for name, view in seen.items():
+        for way, function in zip(("written", "shown"), written(view)):
+            case("state", f"view_{name}_{way}", function, real(2, 5, 4))
+    for name in ("flatten", "reshape", "ravel", "heads"):
+        for way, function in zip(("written", "shown"), written(seen[name])):
+            case("state", f"view_{name}_{way}_open", function, real(3, 5, 4), dynamic=({0: Dim("n", min=2, max=4)},),
+                 others=((real(2, 5, 4),), (real(4, 5, 4),)))
     case("state", "masked_in_place", lambda x, m: x.clone().masked_fill_(m, 0).index_put_((torch.tensor([1]),), torch.tensor(5.)),
          real(3, 4), truth(3, 4))
     case("state", "copy_in_place", lambda x, y: x.clone().copy_(y).clamp_(-1, 1), real(3, 4), real(4))

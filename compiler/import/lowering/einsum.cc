@@ -97,8 +97,13 @@ Equation parse_equation(Lowering& n, std::string text, const std::vector<ValueId
     if (term.ellipsis) ellipsis_dims = std::max(ellipsis_dims, dims);
   }
   if (!n.ok()) return equation;
-  equation.output = arrow == std::string::npos ? implicit_output(equation.inputs, ellipsis_dims)
-                                               : expanded(parse_term(n, text.substr(arrow + 2)), ellipsis_dims);
+  if (arrow == std::string::npos) {
+    equation.output = implicit_output(equation.inputs, ellipsis_dims);
+    return equation;
+  }
+  // An ellipsis that the output does not have is summed.
+  const Term output = parse_term(n, text.substr(arrow + 2));
+  equation.output = expanded(output, output.ellipsis ? ellipsis_dims : 0);
   return equation;
 }
 

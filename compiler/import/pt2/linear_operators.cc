@@ -28,18 +28,20 @@ void import_outer(NodeContext& n) {
   n.output(n.op(OpId::mul_out, {n.view(a, {n.dim(a, 0), Dim(1)}), b}));
 }
 
-bool is_one(const IrArgument& number) {
+bool is(const IrArgument& number, int64_t value) {
   const Dim* whole = std::get_if<Dim>(&number);
   const double* real = std::get_if<double>(&number);
-  return (whole != nullptr && *whole == Dim(1)) || (real != nullptr && *real == 1);
+  return (whole != nullptr && *whole == Dim(value)) || (real != nullptr && *real == static_cast<double>(value));
 }
 
-// beta self + alpha product
+// beta self + alpha product; with a beta of 0 NaN and infinities of self are ignored, too. REQUIRES: self stretches to
+// the product.
 ValueId combined(NodeContext& n, ValueId self, ValueId product) {
   const IrArgument beta = n.scalar("beta", Dim(1));
   const IrArgument alpha = n.scalar("alpha", Dim(1));
-  if (!is_one(alpha)) product = n.op(OpId::mul_Scalar_out, {product, alpha});
-  if (!is_one(beta)) self = n.op(OpId::mul_Scalar_out, {self, beta});
+  if (!is(alpha, 1)) product = n.op(OpId::mul_Scalar_out, {product, alpha});
+  if (is(beta, 0)) return product;
+  if (!is(beta, 1)) self = n.op(OpId::mul_Scalar_out, {self, beta});
   return n.op(OpId::add_out, {self, product});
 }
 

@@ -9,6 +9,23 @@ namespace {
 
 constexpr int64_t kMaxPad = int64_t{1} << 31;
 
+// `x` without what negative pads take away; those are 0 then.
+ValueId cropped(NodeContext& n, ValueId x, DimList* pads) {
+  const auto negative = [](Dim d) { return d.is_constant() && d.value < 0; };
+  for (size_t i = 0; i + 1 < pads->size() && n.ok(); i += 2) {
+    Dim& before = (*pads)[i];
+    Dim& after = (*pads)[i + 1];
+    if (!negative(before) && !negative(after)) continue;
+    const int axis = n.rank(x) - 1 - static_cast<int>(i / 2);
+    const Dim start = negative(before) ? Dim(-before.value) : Dim(0);
+    const Dim end = negative(after) ? n.symbols().add(n.dim(x, axis), after) : n.dim(x, axis);
+    x = n.slice(x, axis, start, end);
+    before = negative(before) ? Dim(0) : before;
+    after = negative(after) ? Dim(0) : after;
+  }
+  return x;
+}
+
 ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& value) {
   if (n.ok() && (pads.size() % 2 != 0 || pads.size() > 2 * static_cast<size_t>(n.rank(x)))) {
     n.invalid("the padding does not fit " + n.type_text(x));
@@ -16,19 +33,8 @@ ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& 
   for (Dim pad : pads) {
     if (pad.is_constant() && (pad.value > kMaxPad || pad.value < -kMaxPad)) n.unsupported("padding this large");
   }
-  bool any = false;
-  for (size_t i = 0; i + 1 < pads.size() && n.ok(); i += 2) {
-    const int axis = n.rank(x) - 1 - static_cast<int>(i / 2);
-    const auto negative = [](Dim d) { return d.is_constant() && d.value < 0; };
-    if (negative(pads[i]) || negative(pads[i + 1])) {
-      const Dim start = negative(pads[i]) ? Dim(-pads[i].value) : Dim(0);
-      const Dim end = negative(pads[i + 1]) ? n.symbols().add(n.dim(x, axis), pads[i + 1]) : n.dim(x, axis);
-      x = n.slice(x, axis, start, end);
-      if (negative(pads[i])) pads[i] = Dim(0);
-      if (negative(pads[i + 1])) pads[i + 1] = Dim(0);
-    }
-    any = any || pads[i] != Dim(0) || pads[i + 1] != Dim(0);
-  }
+  x = cropped(n, x, &pads);
+  const bool any = std::any_of(pads.begin(), pads.end(), [](Dim pad) { return pad != Dim(0); });
   return any ? n.op(OpId::constant_pad_nd_out, {x, pads, value}) : x;
 }
 
@@ -46,11 +52,13 @@ ValueId pad_by_operator(NodeContext& n, ValueId x, const DimList& pads, Ends end
   return n.op(ends == Ends::kReflect ? kReflect[rank - 1] : kReplicate[rank - 1], {x, pads});
 }
 
-ValueId pad_repeating(NodeContext& n, ValueId x, const DimList& pads, Ends ends) {
+ValueId pad_repeating(NodeContext& n, ValueId x, DimList pads, Ends ends) {
   if (n.ok() && (pads.size() % 2 != 0 || pads.size() > 2 * static_cast<size_t>(n.rank(x)))) {
     n.invalid("the padding does not fit " + n.type_text(x));
   }
   if (!n.ok()) return {};
+  // As PyTorch has it, the rows that are left go around.
+  if (ends == Ends::kWrap) x = cropped(n, x, &pads);
   if (const ValueId y = pad_by_operator(n, x, pads, ends); y.valid()) return y;
   for (size_t i = 0; i + 1 < pads.size() && n.ok(); i += 2) {
     x = lowering::repeat_ends(n, x, n.rank(x) - 1 - static_cast<int>(i / 2), pads[i], pads[i + 1], ends);

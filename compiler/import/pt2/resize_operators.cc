@@ -84,11 +84,16 @@ ValueId by_axis(NodeContext& n, const Upsample& how, ValueId x, const DimList& s
   rule.exclude_outside = how.antialias;
   rule.cubic_a = how.antialias ? -0.5 : -0.75;
   const bool floor = rule.mode == "nearest" && rule.nearest == "floor";
-  rule.coordinates = corners ? "align_corners" : floor ? "asymmetric" : "half_pixel";
+  // With antialiasing, corners change how far samples are apart, and not where the first one is.
+  const bool wide = corners && how.antialias;
+  rule.coordinates = corners && !wide ? "align_corners" : floor ? "asymmetric" : "half_pixel";
   for (size_t i = 0; i < sizes.size() && n.ok(); ++i) {
     const int axis = static_cast<int>(i) + 2;
     const Dim in = n.dim(x, axis);
-    if (!in.is_constant() || !sizes[i].is_constant()) {
+    const bool open = !in.is_constant() || !sizes[i].is_constant();
+    if (wide && (open || sizes[i] == Dim(1))) n.unsupported("antialiasing between corners is for fixed sizes above 1");
+    if (!n.ok()) return {};
+    if (open) {
       const bool by_scale = !scales.empty() && !corners;
       const auto scale = by_scale ? std::optional<double>(scales[i]) : std::nullopt;
       if (in != sizes[i] || by_scale) x = lowering::sampled_open(n, x, axis, rule, sizes[i], scale);
@@ -100,6 +105,7 @@ ValueId by_axis(NodeContext& n, const Upsample& how, ValueId x, const DimList& s
     if (a.in < 1) return {};
     a.scale = static_cast<double>(a.out) / static_cast<double>(a.in);
     if (!scales.empty() && !corners) a.scale = scales[i];
+    if (wide && a.in > 1) a.scale = static_cast<double>(a.out - 1) / static_cast<double>(a.in - 1);
     if (a.in == a.out && (corners || a.scale == 1)) continue;
     const auto taps = lowering::resize_taps(rule, a);
     if (!taps.ok()) {
