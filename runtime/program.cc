@@ -133,7 +133,10 @@ Error Program::load_constants(Report* report) {
 
 Error Program::load_names(Verification verification, Report* report) {
   Result<FreeableBuffer> bytes = named_data(format::kMetaKey);
-  if (!bytes.ok()) return Error::kOk;
+  if (!bytes.ok()) {
+    if (bytes.error() == Error::kNotFound || verification == Verification::kMinimal) return Error::kOk;
+    return fail(report, bytes.error(), format::kMetaKey, "cannot be read");
+  }
   format::ProgramView with_names = view();
   with_names.attach_meta(bytes->bytes());
   const Error error = format::verify_meta(with_names, report);

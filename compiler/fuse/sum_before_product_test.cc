@@ -44,6 +44,15 @@ TEST(SumBeforeProduct, SumsOverSeveralDimensions) {
   EXPECT_TRUE(has_rows(f, "2")) << f.text;
 }
 
+TEST(SumBeforeProduct, ASumOfNoDimensionsStays) {
+  const Fused f = fused_sum("%x: f32[], %y: f32[]", R"(
+    %m: f32[] = aten::mul.Tensor(%x, %y)
+    %s: f32[] = aten::sum.dim_IntList(%m, [0], false, none)
+    %t: f32[] = aten::mean.dim(%s, [-1], false, none)
+    return %t)");
+  EXPECT_NE(f.text.find("aten::sum"), std::string::npos) << f.text;
+}
+
 TEST(SumBeforeProduct, WithoutWeightsTheBiasCountsForEachRow) {
   const std::string product = R"(
     %rows: f32[14,6] = aten::view_copy(%x, [14, 6])
