@@ -166,13 +166,18 @@ Status compile_to_file(ir::Module module, const CompileOptions& options, const s
   BERTH_ASSIGN_OR_RETURN(const emit::EmittedProgram emitted, lower(module, options, waiting, filled));
   BERTH_TRY(check_data_files(emitted.external, path, module.files));
   const auto write = [&](OutputFile& file) {
-    return format::write_program(emitted.program,
-                                 [&](Span<const uint8_t> bytes) { return file.write(bytes.data(), bytes.size()); });
+    return format::write_program(emitted.program, [&](Span<const uint8_t> bytes) -> Status {
+      if (waiting.ended()) return Watch::failure();
+      return file.write(bytes.data(), bytes.size());
+    });
   };
   const std::set<std::string> external = external_keys(emitted);
   const auto check = [&](const std::string& written) -> Status {
     BERTH_ASSIGN_OR_RETURN(const auto file, MappedFile::open(written));
-    return check_program(file->bytes(), external);
+    BERTH_TRY(check_program(file->bytes(), external));
+    waiting.begin("file", 1);
+    if (waiting.ended()) return Watch::failure();
+    return Done{};
   };
   BERTH_TRY(write_data_files(emitted.external, [&]() -> Status {
     if (!is_special_file(path)) return write_whole_file(path, write, check);

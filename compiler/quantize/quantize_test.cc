@@ -280,6 +280,21 @@ TEST_F(QuantizeTest, MistakesAreSentences) {
   EXPECT_NE(refused.error().text().find("neither a convolution nor a matrix product"), std::string::npos);
 }
 
+// Scales of 1 everywhere would be a program that is of no use, without a word.
+TEST_F(QuantizeTest, SamplesOfNothingButNanAreAnError) {
+  ir::Module module = model(kCnn);
+  const Samples normal = samples(module, 2);
+  const Samples lost{normal.count, [&](size_t i) -> Expected<Arrays> {
+                       Arrays arrays = *normal.read(i);
+                       std::vector<float> numbers(arrays[0].bytes.size() / sizeof(float), std::nanf(""));
+                       std::memcpy(arrays[0].bytes.data(), numbers.data(), arrays[0].bytes.size());
+                       return arrays;
+                     }};
+  const auto report = quantize(module, "forward", lost, {});
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().text(), "samples: no value has a finite number in any of them; are they NaN?");
+}
+
 TEST_F(QuantizeTest, SamplesOfNanAndInfinityDoNotReachTheScales) {
   ir::Module module = model(kCnn);
   const Samples normal = samples(module, 4);

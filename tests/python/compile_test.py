@@ -115,7 +115,10 @@ class Progress(unittest.TestCase):
 
     def test_ends_the_compilation_at_any_step(self):
         steps = []
-        berth.compile(models.DIGITS + "/model.onnx", target="cpu", progress=lambda step, _: steps.append(step))
+        with tempfile.TemporaryDirectory() as folder:
+            berth.compile(models.DIGITS + "/model.onnx", target="cpu", output=folder + "/digits.pte",
+                          progress=lambda step, _: steps.append(step))
+        self.assertEqual(steps[-2:], ["program", "file"])
         with tempfile.TemporaryDirectory() as folder:
             for last in range(len(steps)):
                 left = iter(range(last))
