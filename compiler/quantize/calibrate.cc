@@ -128,8 +128,7 @@ Expected<std::map<ir::ValueId, Range>> find_ranges(const ir::Module& module, con
   for (size_t i = 0; i < samples.count; ++i) {
     BERTH_TRY(probe.run(samples, i, [&](size_t k, const eval::Array& array) { extremes[k].add(floats_of(array)); }));
   }
-  const bool nothing =
-      std::all_of(extremes.begin(), extremes.end(), [](const Extremes& one) { return one.empty(); });
+  const bool nothing = std::all_of(extremes.begin(), extremes.end(), [](const Extremes& one) { return one.empty(); });
   if (nothing && !extremes.empty()) {
     return Failure{Error::kInvalidArgument, "samples", "no value has a finite number in any of them; are they NaN?"};
   }

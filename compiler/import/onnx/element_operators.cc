@@ -219,8 +219,8 @@ void import_top_k(NodeContext& n) {
 // The upper triangle: there is no such operator in the portable library, so by comparing row and column.
 ValueId upper_triangle(NodeContext& n, ValueId x, Dim k) {
   const int rank = n.rank(x);
-  const ValueId rows = n.op(OpId::arange_start_out,
-                            {k, n.symbols().add(n.dim(x, rank - 2), k), Dim(1), dtype_argument(DType::kI64)});
+  const ValueId rows =
+      n.op(OpId::arange_start_out, {k, n.symbols().add(n.dim(x, rank - 2), k), Dim(1), dtype_argument(DType::kI64)});
   const ValueId columns =
       n.op(OpId::arange_start_out, {Dim(0), n.dim(x, rank - 1), Dim(1), dtype_argument(DType::kI64)});
   const ValueId keep = n.op(OpId::ge_Tensor_out, {columns, n.view(rows, {n.dim(x, rank - 2), Dim(1)})});
