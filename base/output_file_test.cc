@@ -101,7 +101,6 @@ TEST_F(OutputFiles, ALinkThatAnotherUserPlantedIsNotFollowed) {
   EXPECT_EQ(content("a"), "old");
 }
 
-// The buffer grows from kilobytes to megabytes, and what fills it passes by.
 TEST_F(OutputFiles, AKilledProcessLeavesNothing) {
   if (::access("/proc/self/fd", X_OK) != 0) GTEST_SKIP() << "files get no name without /proc";
   const pid_t child = ::fork();
@@ -143,6 +142,7 @@ TEST_F(OutputFiles, ADescriptorIsWrittenBehindWhatIsThere) {
   EXPECT_FALSE(is_special_file(path("a")));
 }
 
+// The buffer grows from kilobytes to megabytes, and what fills it passes by.
 TEST_F(OutputFiles, PiecesOfAllSizesComeInTheirOrder) {
   std::mt19937 random(1);
   std::string expected;

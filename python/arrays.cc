@@ -175,10 +175,16 @@ void Borrowed::narrow(DType dtype, const std::string& place) {
 // that: integers stay what they are, floats are rounded.
 nb::object as_type(const nb::object& array, const ElementType& type, DType dtype, const std::string& place) {
   const nb::module_ numpy = nb::module_::import_("numpy");
-  const nb::object quiet = numpy.attr("errstate")(nb::arg("all") = "ignore");
-  quiet.attr("__enter__")();
-  const nb::object made = array.attr("astype")(numpy_dtype(type));
-  quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
+  const nb::object before = numpy.attr("seterr")(nb::arg("all") = "ignore");
+  const auto restore = [&] { numpy.attr("seterr")(**nb::cast<nb::dict>(before)); };
+  nb::object made;
+  try {
+    made = array.attr("astype")(numpy_dtype(type));
+  } catch (...) {
+    restore();
+    throw;
+  }
+  restore();
   const bool whole = is_whole(array);
   const nb::object same =
       whole ? nb::object(numpy.attr("equal")(made, array))

@@ -1,6 +1,7 @@
 // Turn: one thread at a time in memory that several methods may share.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,7 +13,7 @@ namespace berth::python {
 /// Which thread uses some memory.
 struct InUse {
   std::mutex mutex;
-  std::thread::id owner;
+  std::atomic<std::thread::id> owner = std::thread::id();
 };
 /// What a method uses, in an order that is the same for all methods. Each once.
 using InUseList = std::vector<std::shared_ptr<InUse>>;

@@ -61,7 +61,7 @@ Joined splittable(const Context& context, const Node& node) {
   if ((dim != 1.0 && dim != -3.0) || context.uses(whole) != 1) return {};
   const auto& parts = std::get<ir::ValueList>(joined.cat->args[arg::cat_out::tensors]);
   const ir::Constant* weight = context.constant(node.args[arg::fused_conv_out::weight]);
-  if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr) return {};
+  if (parts.size() < 2 || parts.size() > kMostParts || weight == nullptr || weight->blob.size() == 0) return {};
   const ir::TensorType& out = context.type(node.results[0]);
   if (ir::max_numel(out, context.symbols()) > ir::max_numel(context.type(read), context.symbols())) return {};
   // A concatenation takes other element types along, and tensors of one dimension without elements.
