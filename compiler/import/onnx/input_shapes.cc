@@ -204,8 +204,21 @@ class InputTypes {
       if (!is_open(input, i)) continue;
       const std::string name = size_name(input, i);
       const bool known = bound_.count(name) != 0 || sizes_.known_as(name) != name;
-      if (!known && expressions_.insert(name).second) sizes_.where_model_says(name, std::string(input.shape[i].symbol));
+      if (known || !expressions_.insert(name).second) continue;
+      const std::string text(input.shape[i].symbol);
+      // Of a name that no input has by itself, a product with a number alone: "batch-size" is no difference.
+      const std::string factor = factor_of(text);
+      if (!factor.empty() && !sizes_.has(factor)) sizes_.declare(factor);
+      sizes_.where_model_says(name, text);
     }
+  }
+
+  // "H8" of "8*H8", as torch.onnx.export calls a size that is a multiple; empty for other texts.
+  static std::string factor_of(const std::string& text) {
+    const size_t star = text.find('*');
+    if (star == 0 || star == std::string::npos || text.find_first_not_of("0123456789") != star) return "";
+    const std::string name = text.substr(star + 1);
+    return !name.empty() && symbol_name(name) == name ? name : "";
   }
 
   Failure ask_for_bounds() const {
@@ -218,12 +231,14 @@ class InputTypes {
     const auto lacks_bound = [&](const ValueInfo* input) {
       for (size_t i = 0; i < rank_of(*input); ++i) {
         const auto& open = sizes_.unbounded();
-        const std::string name = is_open(*input, i) ? sizes_.known_as(size_name(*input, i)) : "";
-        if (std::find(open.begin(), open.end(), name) != open.end()) return true;
+        if (!is_open(*input, i)) continue;
+        const std::string names[] = {sizes_.known_as(size_name(*input, i)), factor_of(key_of(*input, i))};
+        if (std::find_first_of(open.begin(), open.end(), names, names + 2) != open.end()) return true;
       }
       return false;
     };
-    const ValueInfo& first = **std::find_if(inputs_.begin(), inputs_.end(), lacks_bound);
+    const auto lacking = std::find_if(inputs_.begin(), inputs_.end(), lacks_bound);
+    const ValueInfo& first = lacking == inputs_.end() ? *inputs_.front() : **lacking;
     return wrong(first.name, "is " + model_shape(first) + " in the model, which has no bounds for " + sizes + "; pass" +
                                  where + " (or numbers, " + sizes_.unbounded()[0] + "=1), or --input-shape " +
                                  std::string(first.name) + "=" + example_shape(first));

@@ -168,6 +168,19 @@ TEST(InputShapes, ASizeThatTheModelCallsAnExpressionIsThat) {
   EXPECT_CONTAINS(failure(m), "has no bounds for past, next, a___b");
 }
 
+// As torch.onnx.export calls 8 * Dim("H"), of which no input has H alone.
+TEST(InputShapes, AMultipleOfANameThatNoInputHasIsThatMultiple) {
+  TestModel m;
+  m.symbolic_input("x", {"1", "8*H", "8*W"});
+  m.symbolic_input("y", {"8*H", "4"});
+  m.node("Relu", {"x"}, {"z"});
+  m.output("z");
+  EXPECT_EQ(first_line(m, where({"H=2..12", "W=3"})), "f32[1,(H * 8),24] f32[(H * 8),4] ");
+  EXPECT_CONTAINS(failure(m), "has no bounds for H, W; pass --where H=1..512 --where W=1..512");
+  // By the name of the whole, as one that has no other.
+  EXPECT_EQ(first_line(m, where({"n8_H=16", "n8_W=24"})), "f32[1,16,24] f32[16,4] ");
+}
+
 TEST(InputShapes, BoundsMustNotContradict) {
   EXPECT_CONTAINS(first_line(two_inputs(), shapes({{"tokens", "2x16"}, {"mask", "3x4"}})),
                   "says 3 for 'batch', which another input has as 2");

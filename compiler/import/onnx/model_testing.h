@@ -80,7 +80,7 @@ class TestModel {
     tensor->mutable_shape();
     for (const std::string& size : shape) {
       proto::Dimension* dim = tensor->mutable_shape()->add_dim();
-      if (!size.empty() && isdigit(static_cast<unsigned char>(size[0])) != 0) {
+      if (!size.empty() && size.find_first_not_of("0123456789") == std::string::npos) {
         dim->set_dim_value(std::stoll(size));
       } else if (!size.empty()) {
         dim->set_dim_param(size);
