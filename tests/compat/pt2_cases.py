@@ -59,6 +59,7 @@ def activations():
     for name in ("celu elu gelu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu relu6 selu "
                  "sigmoid silu softplus softshrink softsign tanh tanhshrink").split():
         case("activation", name, getattr(F, name), real(3, 5, low=-4, high=4))
+    case("activation", "relu6_int", F.relu6, whole(3, 5))
     case("activation", "gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), real(3, 5))
     case("activation", "softplus_beta", lambda x: F.softplus(x, beta=2, threshold=3), real(3, 5))
     case("activation", "threshold", lambda x: F.threshold(x, 0.3, -7.), real(3, 5))
@@ -335,6 +336,7 @@ def indexing():
     case("index", "slice_scatter", lambda x, v: x.slice_scatter(v, 1, 1, 3), real(3, 5), real(3, 2))
     case("index", "diagonal_scatter", lambda x, v: x.diagonal_scatter(v, 1), real(3, 4), real(3))
     case("index", "take", torch.take, real(3, 5), whole(4, low=0, high=15))
+    case("index", "take_along_from_the_end", lambda x, i: torch.take_along_dim(x, i, 1), real(3, 5), torch.tensor([[0, -1], [-5, 4], [2, -2]]))
     case("index", "take_along", lambda x, i: torch.take_along_dim(x, i, 1), real(3, 5), whole(1, 2, low=0, high=5))
     case("index", "one_hot", lambda x: F.one_hot(x, 5), whole(4, low=0, high=5))
     case("index", "isclose", torch.isclose, torch.tensor([1., 1e8, math.inf, -math.inf, math.nan, 2., math.inf]),

@@ -36,7 +36,11 @@ void import_hardswish(NodeContext& n) {
 
 void import_hardsigmoid(NodeContext& n) { n.output(hard_sigmoid(n, n.tensor("self"))); }
 
-void import_relu6(NodeContext& n) { n.output(n.op(OpId::hardtanh_out, {n.tensor("self"), 0.0, 6.0})); }
+void import_relu6(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  if (is_floating(n.dtype(x))) return n.output(n.op(OpId::hardtanh_out, {x, 0.0, 6.0}));
+  n.output(n.op(OpId::clamp_out, {x, Dim(0), Dim(6)}));
+}
 
 void import_selu(NodeContext& n) {
   constexpr double kAlpha = 1.6732632423543772848170429916717;

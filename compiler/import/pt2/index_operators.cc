@@ -83,7 +83,7 @@ void import_take(NodeContext& n) {
   n.output(n.op(OpId::index_Tensor_out, {flat, ValueList{n.tensor("index")}}));
 }
 
-// A gather whose index broadcasts in the other dimensions.
+// A gather whose index broadcasts in the other dimensions, and counts from the end where it is negative.
 void import_take_along(NodeContext& n) {
   ValueId x = n.tensor("self");
   ValueId index = n.tensor("indices");
@@ -101,6 +101,8 @@ void import_take_along(NodeContext& n) {
     if (shape[i] == Dim(1)) shape[i] = from[i];
     from[i] = shape[i];
   }
+  const ValueId behind = n.op(OpId::add_Scalar_out, {index, from[axis]});
+  index = n.op(OpId::where_self_out, {n.op(OpId::lt_Scalar_out, {index, Dim(0)}), behind, index});
   n.output(n.op(OpId::gather_out, {n.expand(x, from), Dim(axis), n.expand(index, shape)}));
 }
 
