@@ -89,8 +89,13 @@ class Runner {
 
   Status step(const Pass& pass) {
     const Stopwatch watch;
-    BERTH_ASSIGN_OR_RETURN(const Changed changed, pass.run(module_, options_));
+    const bool sweeps = pass.name == "dce";
+    // Nothing has become unused where nothing was changed.
+    const bool needless = sweeps && swept_;
+    BERTH_ASSIGN_OR_RETURN(const Changed changed,
+                           needless ? Expected<Changed>(Changed::kNo) : pass.run(module_, options_));
     if (times_ != nullptr) times_->push_back({pass.name, watch.milliseconds(), changed});
+    swept_ = sweeps || (swept_ && changed == Changed::kNo);
     if (changed == Changed::kNo) return Done{};
     if (verifies(options_)) BERTH_TRY(ir::verify(module_));
     if (!options_.dump_dir.empty()) BERTH_TRY(dump(std::string(pass.name), ir::print(module_, elided())));
@@ -134,6 +139,7 @@ class Runner {
   const Options& options_;
   std::vector<PassTime>* times_;
   int number_ = 0;
+  bool swept_ = false;  // dce has run, and no pass has changed anything since
 };
 
 }  // namespace
