@@ -160,6 +160,22 @@ TEST(OnnxImageValues, ResizeRoundsSizesAsFloatsDo) {
   EXPECT_EQ(y, (Floats{0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4}));
 }
 
+// From 3 rows to 5.1, of which 5 are there: the last row is the last for PyTorch, and none for ONNX.
+TEST(OnnxImageValues, CornersOfModelsByPytorchAreThoseOfTheSizeThatThereIs) {
+  for (const bool pytorch : {true, false}) {
+    const Floats y = one("Resize", {1, 1, 3, 1}, {0, 4, 8}, [&](TestModel& m, const std::string& t) {
+      if (pytorch) m.model.set_producer_name("pytorch");
+      m.floats("scales", {4}, {1, 1, 1.7f, 1});
+      m.node(t, {"x", "", "scales"}, {"y"})
+          .set("mode", "linear")
+          .set("coordinate_transformation_mode", "align_corners");
+    });
+    ASSERT_EQ(y.size(), 5u);
+    EXPECT_NEAR(y[4], pytorch ? 8 : 4 * 8 / 4.1, 1e-4);
+    EXPECT_NEAR(y[1], pytorch ? 2 : 8 / 4.1, 1e-4);
+  }
+}
+
 // 7 pixels become floor(3.5) = 3, whose places are 1, 3 and 5 to the last digit.
 TEST(OnnxImageValues, ResizeHalfPixelSymmetricHitsWholePixelsExactly) {
   for (const char* nearest : {"ceil", "floor", "round_prefer_floor", "round_prefer_ceil"}) {

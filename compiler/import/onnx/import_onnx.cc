@@ -90,6 +90,7 @@ Expected<ir::Module> import_model(const std::shared_ptr<const MappedFile>& file,
   method.name = "forward";
   LiteralReader literals(file, bytes);
   ImportState state{module, method, ir::Builder(module, method, method.body), literals};
+  state.by_pytorch = model->producer == "pytorch";
 
   Scope scope;
   for (const Tensor& t : model->graph.initializers) scope.operands[t.name].initializer = &t;

@@ -154,6 +154,7 @@ struct Function {
 
 struct Model {
   int64_t ir_version = 0;
+  std::string_view producer;  // "pytorch": torch.onnx.export
   std::vector<OpsetImport> opsets;
   Graph graph;
   std::vector<Function> functions;

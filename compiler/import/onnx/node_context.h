@@ -35,6 +35,7 @@ struct ImportState {
   ir::Builder build;
   LiteralReader& literals;
   GraphImporter* importer = nullptr;  // of graphs within nodes
+  bool by_pytorch = false;            // torch.onnx.export wrote the model
 };
 
 /// An attribute as a node has it; in function bodies, after references to the call's attributes are resolved.

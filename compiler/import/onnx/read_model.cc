@@ -38,6 +38,7 @@ class Walk {
     return message("model", bytes, [&](const WireReader& r) {
       switch (r.field()) {
         case 1: return as_integer(r, out.ir_version);
+        case 2: return as_bytes(r, out.producer);
         case 7: return sub(r, [&] { return graph(r.bytes(), out.graph); });
         case 8: return sub(r, [&] { return opset(r.bytes(), add(out.opsets)); });
         case 25: return sub(r, [&] { return function(r.bytes(), add(out.functions)); });

@@ -126,6 +126,10 @@ ResizeAxis read_axis(NodeContext& n, const Resize& resize, size_t i) {
     // In floats, as ONNX's own inference of shapes: 2.6 times 5 is 13 there, and a little less as doubles.
     const double out = std::floor(static_cast<float>(in) * static_cast<float>(axis.scale));
     axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
+    // Between corners PyTorch and ONNX Runtime go by the size that there is, and ONNX by the one before it was rounded.
+    if (n.state().by_pytorch && resize.rule.coordinates == "align_corners") {
+      axis.scale = static_cast<double>(axis.out) / in;
+    }
   } else {
     axis.out = resize.sizes[i];
     axis.scale = resize.scales.empty() ? static_cast<double>(axis.out) / in : resize.scales[i];
