@@ -206,7 +206,7 @@ class InputTypes {
       const bool known = bound_.count(name) != 0 || sizes_.known_as(name) != name;
       if (known || !expressions_.insert(name).second) continue;
       const std::string text(input.shape[i].symbol);
-      // Of a name that no input has by itself, a product with a number alone: "batch-size" is no difference.
+      // Of a name that no input has by itself, a product with a number alone: "batch-size" is a name.
       const std::string factor = factor_of(text);
       if (!factor.empty() && !sizes_.has(factor)) sizes_.declare(factor);
       sizes_.where_model_says(name, text);
