@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/grouped_rows.cc"
@@ -27,6 +28,8 @@ HWY_INLINE FloatVector load(const BFloat16* from) {
   const auto bits = hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from));
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
 }
+
+constexpr bool kConvertsHalves = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
 
 HWY_INLINE FloatVector load(const Half* from) {
   const FloatTag d;
@@ -212,9 +215,13 @@ HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores
 
 template <typename T>
 void attend_all_heads(const GroupedRows& r, float* scratch, int64_t row) {
+  // Each form is code in every library: of f16, which is rarer, and before AVX2 there are fewer.
+  constexpr bool kIsHalf = std::is_same_v<T, Half>;
   int64_t head = 0;
-  for (; head + kHeads <= r.heads; head += kHeads) attend_heads<T, kHeads>(r, head, scratch, row);
-  if constexpr (kHeads > 2) {
+  if constexpr (!kIsHalf || kConvertsHalves) {
+    for (; head + kHeads <= r.heads; head += kHeads) attend_heads<T, kHeads>(r, head, scratch, row);
+  }
+  if constexpr (kHeads > 2 && !kIsHalf && (kConvertsHalves || HWY_TARGET == HWY_NEON)) {
     for (; head + 2 <= r.heads; head += 2) attend_heads<T, 2>(r, head, scratch, row);
   }
   for (; head < r.heads; ++head) attend_heads<T, 1>(r, head, scratch, row);
