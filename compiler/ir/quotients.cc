@@ -43,6 +43,7 @@ Dim value_of(Symbols& symbols, const SizeProduct& product) {
 }  // namespace
 
 bool Symbols::cancel(Dim* a, Dim* b) {
+  if (terms(*b) > kMostMentioned) return false;
   const std::optional<Linear> sum = linear(*a);
   SizeProduct divisor;
   if (!sum || sum->factors.empty() || sum->number != 0 || !multiply(*this, *b, &divisor)) return false;

@@ -11,7 +11,6 @@ namespace berth::ir {
 namespace {
 
 constexpr size_t kMostTerms = 16;
-constexpr int kMostMentioned = 64;  // what a sum may mention: longer expressions stay as they are
 constexpr size_t kMostRelations = 16;
 constexpr int kMostTries = 256;          // of relations, for one bound
 constexpr int64_t kMostNarrowed = 1024;  // sums that new relations narrow, in all

@@ -10,6 +10,8 @@ namespace berth::ir {
 
 /// Ranges saturate at ± this.
 constexpr int64_t kLargestSize = int64_t{1} << 62;
+/// What an expression may mention that is written in another form: longer ones stay as they are.
+constexpr int kMostMentioned = 64;
 /// Divisors that are joined stay below it, and so do their product and what is added.
 constexpr int64_t kLargestJoined = int64_t{1} << 30;
 

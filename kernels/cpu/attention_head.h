@@ -47,8 +47,7 @@ struct AttentionHead {
   float hidden_result = std::numeric_limits<float>::quiet_NaN();
 };
 
-/// Floats of scratch memory that one thread needs, a multiple of 16. Needs the type of the keys, and no
-/// pointers.
+/// Floats of scratch memory that one thread needs, a multiple of 16. Needs the type of the keys, and no pointers.
 size_t attention_scratch_floats(const AttentionHead& head);
 
 /// Copies the keys and values of the head to `scratch`, in the order in which attend() reads them. REQUIRES: keys >= 1;

@@ -29,15 +29,12 @@ HWY_INLINE FloatVector load(const BFloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
 }
 
-constexpr bool kConvertsHalves = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
-
 HWY_INLINE FloatVector load(const Half* from) {
   const FloatTag d;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  const hn::Rebind<hwy::float16_t, FloatTag> d16;
-  return hn::PromoteTo(d, hn::LoadU(d16, reinterpret_cast<const hwy::float16_t*>(from)));
-#else
-  // Highway's conversion without an instruction for it makes numbers of infinity and NaN.
+  if constexpr (kConvertsHalves) {
+    const hn::Rebind<hwy::float16_t, FloatTag> halves;
+    return hn::PromoteTo(d, hn::LoadU(halves, reinterpret_cast<const hwy::float16_t*>(from)));
+  }
   const hn::RebindToUnsigned<FloatTag> du;
   const hn::Rebind<uint16_t, FloatTag> d16;
   const auto bits = hn::PromoteTo(du, hn::LoadU(d16, reinterpret_cast<const uint16_t*>(from)));
@@ -47,7 +44,6 @@ HWY_INLINE FloatVector load(const Half* from) {
   const auto special = hn::BitCast(d, hn::Set(du, 0x7F800000u));
   const auto is_number = hn::RebindMask(d, hn::Lt(magnitude, hn::Set(du, 0x7C00)));
   return hn::Or(hn::IfThenElse(is_number, number, hn::Or(number, special)), hn::BitCast(d, sign));
-#endif
 }
 
 // Scores of a head, filled up to whole registers.

@@ -28,6 +28,9 @@ using FloatTag = hn::ScalableTag<float>;
 using FloatVector = hn::Vec<FloatTag>;
 constexpr int64_t kLanes = HWY_LANES(float);
 
+/// Whether an instruction converts f16. Elsewhere Highway's way is many, and makes numbers of infinity and NaN.
+constexpr bool kConvertsHalves = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL;
+
 // Six rows of sums by four registers are 24 of 32, by two are 12 of 16; what is left holds a row of B and an element
 // of A.
 constexpr int kTileRows = 6;

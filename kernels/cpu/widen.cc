@@ -12,9 +12,6 @@ namespace berth::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Elsewhere a conversion of f16 is many instructions, which the portable loops are as well.
-#define BERTH_CONVERTS_HALVES (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
-
 struct BFloats {
   using Tag = hn::Rebind<uint16_t, FloatTag>;
   using Bits = hn::RebindToUnsigned<FloatTag>;
@@ -33,7 +30,6 @@ struct BFloats {
   }
 };
 
-#if BERTH_CONVERTS_HALVES
 struct Halves {
   using Tag = hn::Rebind<hwy::float16_t, FloatTag>;
 
@@ -44,7 +40,6 @@ struct Halves {
     hn::StoreU(hn::DemoteTo(Tag(), x), Tag(), reinterpret_cast<hwy::float16_t*>(y));
   }
 };
-#endif
 
 // These return how many elements they have done, in whole registers.
 template <typename Numbers>
@@ -68,22 +63,20 @@ int64_t narrow_registers(const float* x, void* y, int64_t n) {
 void widen_some(DType type, const void* x, float* y, int64_t n) {
   int64_t done = 0;
   if (type == DType::kBF16) done = widen_registers<BFloats>(x, y, n);
-#if BERTH_CONVERTS_HALVES
-  if (type == DType::kF16) done = widen_registers<Halves>(x, y, n);
-#endif
+  if constexpr (kConvertsHalves) {
+    if (type == DType::kF16) done = widen_registers<Halves>(x, y, n);
+  }
   portable::convert_elements(type, static_cast<const uint16_t*>(x) + done, DType::kF32, y + done, n - done);
 }
 
 void narrow_some(DType type, const float* x, void* y, int64_t n) {
   int64_t done = 0;
   if (type == DType::kBF16) done = narrow_registers<BFloats>(x, y, n);
-#if BERTH_CONVERTS_HALVES
-  if (type == DType::kF16) done = narrow_registers<Halves>(x, y, n);
-#endif
+  if constexpr (kConvertsHalves) {
+    if (type == DType::kF16) done = narrow_registers<Halves>(x, y, n);
+  }
   portable::convert_elements(DType::kF32, x + done, type, static_cast<uint16_t*>(y) + done, n - done);
 }
-
-#undef BERTH_CONVERTS_HALVES
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -9,6 +9,7 @@ namespace berth::portable {
 namespace {
 
 constexpr int64_t kChunk = 256;
+constexpr int64_t kLeastWidth = 16;  // of rows: of fewer elements a line at a time is faster
 
 struct Line {
   int64_t size;
@@ -84,7 +85,7 @@ void sum_rows(const Line& line, int64_t n, const Tensor& self, DType common, con
 int dim_of_rows(const Tensor& self, const Tensor& out, int dim) {
   if (self.rank() == 0 || self.stride(dim) == 1) return -1;
   for (int d = 0; d < self.rank(); ++d) {
-    if (d != dim && self.size(d) > 1 && self.stride(d) == 1 && out.stride(d) == 1) return d;
+    if (d != dim && self.size(d) >= kLeastWidth && self.stride(d) == 1 && out.stride(d) == 1) return d;
   }
   return -1;
 }

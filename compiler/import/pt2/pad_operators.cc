@@ -11,6 +11,9 @@ constexpr int64_t kMaxPad = int64_t{1} << 31;
 
 // `x` without what negative pads take away; those are 0 then.
 ValueId cropped(NodeContext& n, ValueId x, DimList* pads) {
+  for (const Dim pad : *pads) {
+    if (pad.is_constant() && (pad.value > kMaxPad || pad.value < -kMaxPad)) n.unsupported("padding this large");
+  }
   const auto negative = [](Dim d) { return d.is_constant() && d.value < 0; };
   for (size_t i = 0; i + 1 < pads->size() && n.ok(); i += 2) {
     Dim& before = (*pads)[i];
@@ -29,9 +32,6 @@ ValueId cropped(NodeContext& n, ValueId x, DimList* pads) {
 ValueId pad_constant(NodeContext& n, ValueId x, DimList pads, const IrArgument& value) {
   if (n.ok() && (pads.size() % 2 != 0 || pads.size() > 2 * static_cast<size_t>(n.rank(x)))) {
     n.invalid("the padding does not fit " + n.type_text(x));
-  }
-  for (Dim pad : pads) {
-    if (pad.is_constant() && (pad.value > kMaxPad || pad.value < -kMaxPad)) n.unsupported("padding this large");
   }
   x = cropped(n, x, &pads);
   const bool any = std::any_of(pads.begin(), pads.end(), [](Dim pad) { return pad != Dim(0); });
