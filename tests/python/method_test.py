@@ -370,17 +370,19 @@ class Memory(unittest.TestCase):
         np.testing.assert_array_equal(push(np.ones(4, np.float32))[0], np.full(4, 2))
 
     def test_methods_in_the_same_memory_wait_for_each_other(self):
-        program = berth.compile(models.COUNTER)
+        # So large that a run lasts: two threads would lose what the other adds.
+        size, calls = 1 << 18, 200
+        program = berth.compile(models.COUNTER.replace(b"f32[4]", b"f32[%d]" % size))
         given = [aligned(arena["bytes"]) for arena in program.arenas if arena["method"] == "push"]
+        ones = np.ones(size, np.float32)
         for arenas in (program.shared_arenas(), given):
             both = [program.method("push", arenas=arenas) for _ in range(2)]
-            threads = [threading.Thread(target=lambda m=m: [m(np.ones(4, np.float32)) for _ in range(3000)])
-                       for m in both]
+            threads = [threading.Thread(target=lambda m=m: [m(ones) for _ in range(calls)]) for m in both]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            np.testing.assert_array_equal(both[0](np.zeros(4, np.float32))[0], np.full(4, 6000))
+            np.testing.assert_array_equal(both[0](np.zeros(size, np.float32))[0], np.full(size, 2 * calls))
 
     def test_refuses_arenas_that_lie_in_each_other(self):
         program = berth.compile(models.COUNTER)

@@ -90,6 +90,18 @@ TEST(ImportPt2, AReshapeOfAPartIsAViewWhereItsMemoryAllowsIt) {
   EXPECT_EQ(numbers(outputs[2]), Floats({1, 2, 4, 5}));
 }
 
+TEST(ImportPt2, PaddingByTheSmallestNumberIsRefused) {
+  for (const char* target : {"aten._pad_circular.default", "aten.constant_pad_nd.default"}) {
+    TestProgram p;
+    p.input("x", {1, 1, 4});
+    p.node(target, {{"self", tensor("x")}, {"pad", integers({INT64_MIN, 1})}}, "y", {1, 1, 4});
+    p.output("y");
+    const auto module = p.import();
+    ASSERT_FALSE(module.ok());
+    EXPECT_NE(module.error().text().find("padding this large"), std::string::npos) << module.error().text();
+  }
+}
+
 TEST(ImportPt2, CopiesDoNotChange) {
   TestProgram p;  // y = x.clone(); z = y.clone(); y.zero_(); return y, z
   p.input("x", {2});
