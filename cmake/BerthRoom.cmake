@@ -67,6 +67,10 @@ if(BERTH_TESTS)
   # Of these rooms the tests are compiled together, so many at a time that a change costs at most 15 seconds.
   set(BERTH_JOINED_TESTS base compile cpu cpu_kernels emit end_to_end format format_write fuse host ir memory nested onnx
     packing passes placement plan_check portable pt2 pte quantize runtime scheduling sim targets tool)
+  # ./dev sanitize quick builds a few tests of these alone.
+  if(BERTH_SANITIZE)
+    list(REMOVE_ITEM BERTH_JOINED_TESTS format host packing runtime)
+  endif()
   set(BERTH_TESTS_AT_A_TIME 6)
   add_library(berth_test_main STATIC ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
   target_link_libraries(berth_test_main PUBLIC GTest::gtest berth_options)
@@ -114,9 +118,8 @@ endfunction()
 #
 # A test ROOM.x for each x_test.cc. With BERTH_UNITY all of a room in BERTH_JOINED_TESTS are one program, tests_ROOM,
 # compiled a few at a time; a test is a run of it with one file's tests (tests/test_main.cc), a process of its own. Such
-# files have each name once in their room, in anonymous namespaces too. Otherwise each is a program, test_ROOM_x: also
-# with sanitizers, as ./dev sanitize quick builds a few tests alone. ALONE: these always are, as what replaces malloc()
-# has to be.
+# files have each name once in their room, in anonymous namespaces too. Otherwise each is a program, test_ROOM_x. ALONE:
+# these always are, as what replaces malloc() has to be.
 function(berth_tests room)
   cmake_parse_arguments(ARG "" "" "ALONE;DEPENDS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT BERTH_TESTS)
@@ -127,7 +130,7 @@ function(berth_tests room)
   foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
     get_filename_component(file ${source} NAME)
     string(REGEX REPLACE "_test[.]cc$" "" stem ${file})
-    if(BERTH_UNITY AND NOT BERTH_SANITIZE AND room IN_LIST BERTH_JOINED_TESTS AND NOT stem IN_LIST ARG_ALONE)
+    if(BERTH_UNITY AND room IN_LIST BERTH_JOINED_TESTS AND NOT stem IN_LIST ARG_ALONE)
       set(target tests_${room})
       list(APPEND joined ${source})
     else()
