@@ -6,9 +6,8 @@
 #include <memory>
 #include <set>
 
-#include "compiler/fuse/fuse_activations.h"
 #include "compiler/fuse/integer_sums.h"
-#include "compiler/fuse/quantized_product.h"
+#include "compiler/fuse/rounded_products.h"
 
 namespace berth::fuse {
 namespace {
@@ -22,24 +21,6 @@ using ir::ValueId;
 using Rounding = Quantized::Rounding;
 
 namespace place = arg::quantized_linear_out;
-
-// An 8-bit result, as it was before it was rounded.
-struct Unrounded {
-  QuantizedProduct product;
-  Quantized rounding;
-};
-
-const char* text_of(Rounding rounding) { return rounding == Rounding::kInverse ? "inverse" : "divide"; }
-
-int64_t least(DType dtype) { return dtype == DType::kI8 ? INT8_MIN : 0; }
-int64_t most(DType dtype) { return dtype == DType::kI8 ? INT8_MAX : UINT8_MAX; }
-
-// round(number / scale) + zero point, within the limits, as the kernels round.
-int64_t rounded(double number, float scale, const Quantized& q) {
-  const double whole = std::nearbyint(static_cast<float>(number) / scale) + *q.zero_point.number();
-  if (!(whole > static_cast<double>(q.low))) return q.low;
-  return whole < static_cast<double>(q.high) ? static_cast<int64_t>(whole) : q.high;
-}
 
 // Of a product of a batch: with fewer rows or columns, packing and rounding take longer than floats do in all.
 constexpr int64_t kLeastOfABatch = 8;
@@ -102,7 +83,7 @@ class QuantizedProducts {
   // numbers as its result. Elsewhere what reads them reads the bytes.
   static std::optional<QuantizedProduct> product_of_numbers(const Context& context, ValueId value) {
     const auto pair = dequantized(context, value);
-    if (!pair || !pair->scale.number() || !pair->zero_point.number() || !alone(context, value, pair->integers)) {
+    if (!pair || !pair->scale.number() || !pair->zero_point.number() || !is_read_once(context, value, pair->integers)) {
       return std::nullopt;
     }
     const ValueId base = through_views(context, pair->integers);
@@ -116,7 +97,7 @@ class QuantizedProducts {
     // Divided and multiplied by one number it would be rounded elsewhere.
     const bool whole = product[place::out_scale] == Argument(1.0);
     const Dim zero(static_cast<int64_t>(*pair->zero_point.number()));
-    if (!plain || !whole || !is_byte(context, base) || product[place::out_zero_point] != Argument(zero) ||
+    if (!plain || !whole || !is_byte(context.type(base).dtype) || product[place::out_zero_point] != Argument(zero) ||
         *pair->scale.number() == 0) {
       return std::nullopt;
     }
@@ -345,7 +326,8 @@ class QuantizedProducts {
   // behind views.
   Expected<bool> add_residual(Context& context, ir::Builder& build, ValueId value, QuantizedProduct* product) {
     const auto pair = dequantized(context, value);
-    const bool bytes = pair && pair->scale.number() && pair->zero_point.number() && is_byte(context, pair->integers) &&
+    const bool bytes = pair && pair->scale.number() && pair->zero_point.number() &&
+                       is_byte(context.type(pair->integers).dtype) &&
                        is_zero_point(*pair->zero_point.number(), context.type(pair->integers).dtype) &&
                        std::isfinite(static_cast<float>(*pair->scale.number()));
     ValueId residual = bytes ? pair->integers : value;
@@ -365,21 +347,12 @@ class QuantizedProducts {
     return true;
   }
 
-  static bool is_byte(const Context& context, ValueId value) {
-    const DType dtype = context.type(value).dtype;
-    return dtype == DType::kU8 || dtype == DType::kI8;
-  }
-  static bool is_zero_point(double number, DType dtype) {
-    return number == std::floor(number) && number >= static_cast<double>(least(dtype)) &&
-           number <= static_cast<double>(most(dtype));
-  }
-
   Expected<passes::Action> round(Context& context, ir::Builder& build, NodeId id, const Quantized& q) {
     if (q.dtype != DType::kU8 && q.dtype != DType::kI8) return passes::Action::keep();
     const auto scale = q.scale.number();
     const auto zero = q.zero_point.number();
     const auto product = open_product(context, q.input);
-    const auto added = product ? std::nullopt : rounded_sum(context, q);
+    const auto added = product ? std::nullopt : rounded_.sum_of(context, q);
     if (!product && !added) return passes::Action::keep();
     if (!scale || !zero || !is_zero_point(*zero, q.dtype) || !(*scale > 0) ||
         !std::isnormal(static_cast<float>(*scale)) || !std::isnormal(1 / static_cast<float>(*scale))) {
@@ -387,153 +360,22 @@ class QuantizedProducts {
     }
     if (added) return round_sum(context, build, id, q, *added);
     QuantizedProduct made = *product;
-    if (!round_fast(context, build, q, &made)) {
+    if (!set_fast_rounding(context, build, q, &made)) {
       if (q.rounding == Rounding::kFactor) return keep(context, id, Reason::kScaled);
       set_rounding(q, *scale, q.low, q.high, &made);
     }
     ValueId result;
     BERTH_ASSIGN_OR_RETURN(passes::Action action, replace(context, build, id, made, &result));
-    if (action.remove && ir::is_none((*product)[place::residual])) unrounded_.emplace(result, Unrounded{*product, q});
+    if (action.remove && ir::is_none((*product)[place::residual])) rounded_.add(result, *product, q);
     return action;
-  }
-
-  // Passes scale and bias of `product` through `by`; false where a scale is no longer one.
-  template <typename By>
-  static bool rescale(Context& context, ir::Builder& build, By&& by, QuantizedProduct* product) {
-    const auto changed = [&](const Argument& numbers) {
-      std::vector<float> result = floats_of(*context.constant(numbers));
-      for (float& number : result) number = by(number);
-      return result;
-    };
-    const std::vector<float> scales = changed((*product)[place::scale]);
-    if (!std::all_of(scales.begin(), scales.end(), [](float x) { return std::isnormal(x); })) return false;
-    (*product)[place::scale] = line_constant(build, scales, "scale");
-    const ir::Constant* bias = context.constant((*product)[place::bias]);
-    if (bias != nullptr && bias->type.dtype == DType::kF32) {
-      (*product)[place::bias] = line_constant(build, changed((*product)[place::bias]), "bias");
-    }
-    return true;
-  }
-
-  static void set_rounding(const Quantized& q, double scale, int64_t low, int64_t high, QuantizedProduct* product) {
-    (*product)[place::out_scale] = scale;
-    (*product)[place::out_zero_point] = Dim(static_cast<int64_t>(*q.zero_point.number()));
-    (*product)[place::out_min] = Dim(low);
-    (*product)[place::out_max] = Dim(high);
-    (*product)[place::rounding] = std::string(text_of(q.rounding));
-    (*product)[place::dtype] = Dim(static_cast<int64_t>(q.dtype));
-  }
-
-  // The result's scale within the scale of the sums, and limits within the range. False where something is between.
-  static bool round_fast(Context& context, ir::Builder& build, const Quantized& q, QuantizedProduct* product) {
-    const float scale = static_cast<float>(*q.scale.number());
-    int64_t low = q.low;
-    int64_t high = q.high;
-    const std::string activation = std::get<std::string>((*product)[place::activation]);
-    if (!ir::is_none((*product)[place::residual])) return false;
-    if (activation != "none") {
-      const bool limits = activation == "relu" || activation == "clamp";
-      if (!limits || q.rounding == Rounding::kFactor) return false;
-      low = rounded(activation == "relu" ? 0 : std::get<double>((*product)[place::alpha]), scale, q);
-      high = activation == "relu" ? q.high : rounded(std::get<double>((*product)[place::beta]), scale, q);
-    }
-    const bool factor = q.rounding == Rounding::kFactor;
-    const auto fold = [&](float number) { return factor ? number * scale : number / scale; };
-    if (!rescale(context, build, fold, product)) return false;
-    (*product)[place::activation] = std::string("none");
-    (*product)[place::alpha] = 0.0;
-    (*product)[place::beta] = 0.0;
-    set_rounding(q, 1.0, low, high, product);
-    return true;
-  }
-
-  // What is rounded: [an activation of] a sum of two, of which one was rounded as an 8-bit product.
-  struct RoundedSum {
-    QuantizedProduct product;  // with its middle
-    float steps;               // its sums become numbers when this multiplies their scales
-    ActivationOf activation;
-    ValueId residual;
-  };
-  struct Middle {
-    QuantizedProduct product;
-    float steps;
-  };
-
-  std::optional<RoundedSum> rounded_sum(const Context& context, const Quantized& q) const {
-    const Node* node = context.maker(q.input);
-    ActivationOf activation{q.input, "none", 0, 0};
-    if (node != nullptr && !node->is(OpId::add_out)) {
-      const auto found = activation_of(context, *node);
-      if (!found || context.uses(q.input) != 1) return std::nullopt;
-      activation = *found;
-      node = context.maker(activation.input);
-    }
-    if (node == nullptr || !node->is(OpId::add_out) || context.uses(activation.input) != 1) return std::nullopt;
-    if (context.number(node->args[arg::add_out::alpha]) != 1.0) return std::nullopt;
-    std::optional<RoundedSum> best;
-    int32_t latest = -1;
-    for (size_t k = 0; k < 2; ++k) {
-      const ValueId value = value_argument(*node, k);
-      const ValueId other = value_argument(*node, 1 - k);
-      if (!value.valid() || !other.valid() || context.type(value).shape != context.type(other).shape) continue;
-      auto middle = middle_product(context, value, q);
-      if (!middle) continue;
-      const int32_t at = dequantized(context, value)->integers.index;
-      if (at <= latest) continue;
-      latest = at;
-      best = RoundedSum{std::move(middle->product), middle->steps, activation, other};
-    }
-    return best;
-  }
-
-  // The product behind `value`, which is dequantised from its 8-bit result, that nothing else reads.
-  std::optional<Middle> middle_product(const Context& context, ValueId value, const Quantized& q) const {
-    const auto pair = dequantized(context, value);
-    if (!pair || !pair->scale.number() || !pair->zero_point.number() || !alone(context, value, pair->integers)) {
-      return std::nullopt;
-    }
-    const auto found = unrounded_.find(pair->integers);
-    if (found == unrounded_.end()) return std::nullopt;
-    const Unrounded& before = found->second;
-    const bool whole = before.rounding.low == least(q.dtype) && before.rounding.high == most(q.dtype);
-    if (before.rounding.dtype != q.dtype || !whole || !pair->zero_point.is(*before.rounding.zero_point.number())) {
-      return std::nullopt;
-    }
-    if (text_of(before.rounding.rounding) != std::string(text_of(q.rounding))) return std::nullopt;
-    QuantizedProduct product = before.product;
-    const std::string activation = std::get<std::string>(product[place::activation]);
-    // A relu whose limit is that of the integers does nothing more.
-    const bool limited = activation == "relu" && pair->zero_point.is(static_cast<double>(least(q.dtype)));
-    if (activation != "none" && !limited) return std::nullopt;
-    // Without a scale of its own what was rounded is in steps of the result already.
-    const bool in_steps = before.rounding.scale.is(1);
-    if (!in_steps && !before.rounding.scale.is(*pair->scale.number())) return std::nullopt;
-    if (!in_steps && before.rounding.rounding == Rounding::kFactor) return std::nullopt;
-    product[place::activation] = std::string("none");
-    product[place::middle_scale] = *pair->scale.number();
-    product[place::middle_zero_point] = Dim(static_cast<int64_t>(*pair->zero_point.number()));
-    return Middle{product, in_steps ? static_cast<float>(*pair->scale.number()) : 1};
-  }
-
-  // Whether everything from `integers` to `value` is read once.
-  static bool alone(const Context& context, ValueId value, ValueId integers) {
-    while (value != integers) {
-      const Node* node = context.maker(value);
-      if (node == nullptr || context.uses(value) != 1) return false;
-      const ValueId left = value_argument(*node, 0);
-      const ValueId right = node->is(OpId::mul_out) ? value_argument(*node, 1) : ValueId{};
-      const bool turned = right.valid() && context.constant(Argument(left)) != nullptr;
-      value = turned ? right : left;
-    }
-    return context.uses(integers) == 1;
   }
 
   Expected<passes::Action> round_sum(Context& context, ir::Builder& build, NodeId id, const Quantized& q,
                                      const RoundedSum& sum) {
     if (q.rounding == Rounding::kFactor) return keep(context, id, Reason::kScaled);
     QuantizedProduct product = sum.product;
-    const auto by_steps = [&](float number) { return number * sum.steps; };
-    if (sum.steps != 1 && !rescale(context, build, by_steps, &product)) return keep(context, id, Reason::kScale);
+    const bool scaled = sum.steps == 1 || multiply_scale(context, build, sum.steps, &product);
+    if (!scaled) return keep(context, id, Reason::kScale);
     BERTH_ASSIGN_OR_RETURN(const bool fits, add_residual(context, build, sum.residual, &product));
     if (!fits) return keep(context, id, Reason::kOrder);
     product[place::activation] = sum.activation.name;
@@ -543,7 +385,7 @@ class QuantizedProducts {
     return replace(context, build, id, product);
   }
 
-  std::map<ValueId, Unrounded> unrounded_;  // by the 8-bit result
+  RoundedProducts rounded_;
   const Given* given_;
 };
 

@@ -19,14 +19,6 @@ constexpr size_t kWindow = 4;
 static_assert(size_t{arg::quantized_conv_out::packing} == size_t{place::packing} + kWindow);
 static_assert(size_t{arg::quantized_conv_out::stride} == size_t{place::residual} + 1);
 
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
-bool is_zero_point(double number, DType dtype) {
-  const double low = dtype == DType::kI8 ? INT8_MIN : 0;
-  const double high = dtype == DType::kI8 ? INT8_MAX : UINT8_MAX;
-  return number >= low && number <= high && number == std::floor(number);
-}
-
 // Tiny and huge scales, 0 and NaN have IEEE's answers, which a product of sums does not give.
 bool is_scale(double number) { return number > 0 && std::isnormal(static_cast<float>(number)); }
 
@@ -84,6 +76,11 @@ bool is_one(const Context& context, ValueId value) {
 }
 
 }  // namespace
+
+bool is_zero_point(double number, DType dtype) {
+  return number == std::floor(number) && number >= static_cast<double>(least_of(dtype)) &&
+         number <= static_cast<double>(most_of(dtype));
+}
 
 bool is_quantized_product(const Node& node) {
   return node.is(OpId::quantized_linear_out) || node.is(OpId::quantized_conv_out);

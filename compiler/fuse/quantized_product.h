@@ -49,6 +49,9 @@ std::optional<ProductInput> product_input(const Context& context, ir::ValueId va
 /// The same of what is known to be dequantised, with the sizes of its integers.
 std::optional<ProductInput> product_input(const Context& context, const Dequantized& pair);
 
+/// Whether a zero point is an integer of `dtype`, which has 8 bits.
+bool is_zero_point(double number, DType dtype);
+
 /// What turns sums of integers into numbers.
 struct ProductScale {
   std::vector<float> numbers;  // one, or one a column
