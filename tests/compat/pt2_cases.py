@@ -90,7 +90,7 @@ def pointwise():
     for name in ("add atan2 copysign eq fmax fmin fmod ge gt heaviside hypot le logaddexp lt maximum minimum mul ne "
                  "pow remainder sub div floor_divide true_divide xlogy").split():
         case("pointwise", name, getattr(torch, name), real(3, 5, low=0.2), real(3, 5, low=0.2))
-        if name not in ("hypot", "heaviside", "logaddexp", "fmax", "fmin", "copysign"):
+        if name not in ("heaviside", "logaddexp", "fmax", "fmin", "copysign"):
             case("pointwise", name + "_broadcast", getattr(torch, name), real(3, 1, low=0.2), real(5, low=0.2))
     for name in "add sub mul floor_divide remainder eq lt bitwise_and bitwise_or bitwise_xor maximum".split():
         case("pointwise", name + "_int", getattr(torch, name), whole(3, 5), whole(3, 5, low=1))
@@ -98,6 +98,15 @@ def pointwise():
             case("pointwise", name + "_int_number", lambda x, f=getattr(torch, name): f(x, 3), whole(3, 5))
     for name in "add sub mul div pow remainder fmod eq ge".split():
         case("pointwise", name + "_number", lambda x, f=getattr(torch, name): f(x, 1.5), real(3, 5, low=0.1))
+    large = torch.tensor([0., -0., 1., 1e30, -1e30, 1e-30, 1e-42, math.inf, -math.inf, math.nan])
+    case("pointwise", "hypot_large", torch.hypot, large.view(-1, 1), large)
+    case("pointwise", "copysign_int", torch.copysign, whole(3, 5), whole(3, 5))
+    case("pointwise", "copysign_int_by_real", torch.copysign, whole(10), large.nan_to_num(1))
+    case("pointwise", "signbit", torch.signbit, large.nan_to_num(1))
+    case("pointwise", "signbit_int", torch.signbit, whole(3, 5))
+    case("pointwise", "ldexp", torch.ldexp, real(3, 5), whole(3, 5))
+    case("pointwise", "ldexp_half", torch.ldexp, torch.tensor([1e-4, 2]).half(), torch.tensor([18, -3]))
+    case("pointwise", "ldexp_int", torch.ldexp, whole(3, 5), whole(3, 5))
     case("pointwise", "rsub", lambda x: 2.5 - x, real(3, 5))
     case("pointwise", "rdiv", lambda x: 1 / x, real(3, 5, low=0.5))
     case("pointwise", "rpow", lambda x: 2 ** x, real(3, 5))
@@ -331,6 +340,11 @@ def indexing():
     case("index", "index_fill", lambda x, i: x.index_fill(1, i, 7.), real(3, 6), torch.tensor([0, 3]))
     case("index", "scatter", lambda x, i, v: x.scatter(1, i, v), real(3, 5), torch.tensor([[0, 2], [1, 4], [3, 0]]), real(3, 2))
     case("index", "scatter_number", lambda x, i: x.scatter(1, i, 2.), real(3, 5), torch.tensor([[0, 2], [1, 4], [3, 0]]))
+    twice = torch.tensor([[0, 0], [1, 4], [3, 0]])
+    for how in ("add", "multiply"):
+        case("index", "scatter_" + how + "ing", lambda x, i, v, how=how: x.scatter(1, i, v, reduce=how), real(3, 5), twice,
+             real(3, 2))
+        case("index", "scatter_number_" + how + "ing", lambda x, i, how=how: x.scatter(1, i, 2, reduce=how), whole(3, 5), twice)
     case("index", "scatter_add", lambda x, i, v: x.scatter_add(1, i, v), real(3, 5), torch.tensor([[0, 0], [1, 4], [3, 0]]), real(3, 2))
     case("index", "select_scatter", lambda x, v: x.select_scatter(v, 0, 1), real(3, 5), real(5))
     case("index", "slice_scatter", lambda x, v: x.slice_scatter(v, 1, 1, 3), real(3, 5), real(3, 2))

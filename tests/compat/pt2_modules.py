@@ -128,6 +128,10 @@ def edges():
     case("edge", "masked_fill_inf", lambda x, m: x.masked_fill(m, float("-inf")).softmax(-1), real(3, 4), truth(3, 4) & False)
     case("edge", "bucketize", lambda x, b: (torch.bucketize(x, b), torch.bucketize(x, b, right=True)), real(3, 4), torch.tensor([-1., 0., 1.]))
     case("edge", "searchsorted", lambda b, x: torch.searchsorted(b, x), torch.tensor([-1., 0., 1.]), real(5))
+    case("edge", "searchsorted_rows", lambda b, x: (torch.searchsorted(b, x), torch.searchsorted(b, b, side="right")),
+         real(2, 3, 6).sort().values, real(2, 3, 4))
+    case("edge", "searchsorted_number", lambda b: (torch.searchsorted(b, 0.5), torch.bucketize(1, b, out_int32=True)),
+         torch.tensor([-1., 0., 1.]))
     case("edge", "infinities", lambda x: (x.isnan(), x + 1, x.max(), x.clamp(-1, 1), x.relu(), x > 0),
          torch.tensor([math.nan, math.inf, -math.inf, -0., 1.]))
     case("edge", "sort_descending", lambda x: x.sort(1, descending=True), real(3, 6))

@@ -126,15 +126,26 @@ void import_one_hot(NodeContext& n) {
   n.output(n.cast(n.op(OpId::eq_Tensor_out, {n.view(x, shape), numbers}), DType::kI64));
 }
 
+// What aten::scatter_reduce has taken the place of, by older names.
+void scatter_reducing(NodeContext& n, ValueId x, Dim dim, ValueId index, ValueId source) {
+  const std::string how = n.text("reduce", "");
+  if (how != "add" && how != "multiply") return n.unsupported("reduces by \"" + how + "\", not by add or multiply");
+  if (!source.valid()) {
+    source = n.op(OpId::full_like_out, {index, n.scalar("value", Dim(0)), None(), number_of(n.dtype(x))});
+  }
+  const std::string name = how == "add" ? "sum" : "prod";
+  n.output(n.op(OpId::scatter_reduce_two_out, {x, dim, index, source, name, true}));
+}
+
 // Numbers are of the type of what they are put in.
 void import_scatter(NodeContext& n) {
   const ValueId x = n.tensor("self");
   const Dim dim = n.dim("dim", Dim(0));
   const ValueId index = n.tensor("index");
-  if (n.has("reduce")) return n.unsupported("a scatter that reduces");
-  if (n.argument("src") != nullptr) {
-    return n.output(n.op(OpId::scatter_src_out, {x, dim, index, n.cast(n.tensor("src"), n.dtype(x))}));
-  }
+  ValueId source;
+  if (n.argument("src") != nullptr) source = n.cast(n.tensor("src"), n.dtype(x));
+  if (n.has("reduce")) return scatter_reducing(n, x, dim, index, source);
+  if (source.valid()) return n.output(n.op(OpId::scatter_src_out, {x, dim, index, source}));
   n.output(n.op(OpId::scatter_value_out, {x, dim, index, n.scalar("value", Dim(0))}));
 }
 

@@ -143,6 +143,59 @@ TEST(Lowered, BucketBoundariesAreLeftOrRightOfEqualValues) {
   EXPECT_EQ(numbers<int64_t>(outputs[1]), Ints({0, 2, 2, 3}));
 }
 
+// torch.searchsorted's figures.
+TEST(Lowered, EachRowIsSearchedInItsOwnBoundaries) {
+  TestProgram p;
+  p.input("b", {2, 3});
+  p.input("x", {2, 2});
+  p.node("aten.searchsorted.Tensor", {{"sorted_sequence", tensor("b")}, {"self", tensor("x")}}, "rows", {2, 2}, kI64);
+  p.output("rows");
+  const auto outputs = run(p, {floats({2, 3}, {-1, 0, 1, 10, 20, 30}), floats({2, 2}, {0, 2, 5, 20})});
+  EXPECT_EQ(numbers<int64_t>(outputs[0]), Ints({1, 3, 0, 1}));
+}
+
+// Their squares, and those of the smallest, are not floats.
+TEST(Lowered, TheHypotenuseOfLargeAndSmallNumbersIsKept) {
+  TestProgram p;
+  p.input("a", {3});
+  p.input("b", {3});
+  p.node("aten.hypot.default", {{"self", tensor("a")}, {"other", tensor("b")}}, "c", {3});
+  p.output("c");
+  const Floats found = numbers(run(p, {floats({3}, {3e30f, 3e-30f, 0}), floats({3}, {4e30f, -4e-30f, 0})})[0]);
+  EXPECT_FLOAT_EQ(found[0], 5e30f);
+  EXPECT_FLOAT_EQ(found[1], 5e-30f);
+  EXPECT_EQ(found[2], 0);
+}
+
+// x is {1, 2, 3}; of the source, 10 and 30 go to the first place and 20 to the second.
+std::string scattered(const std::string& how, Floats* found) {
+  TestProgram p;
+  p.input("x", {3});
+  p.input("places", {3}, kI64);
+  p.input("source", {3});
+  p.node("aten.scatter.reduce",
+         {{"self", tensor("x")},
+          {"dim", integer(0)},
+          {"index", tensor("places")},
+          {"src", tensor("source")},
+          {"reduce", text(how)}},
+         "y", {3});
+  p.output("y");
+  if (found == nullptr) return failure_of(p.import());
+  *found =
+      numbers(run(p, {floats({3}, {1, 2, 3}), array(DType::kI64, {3}, Ints{0, 1, 0}), floats({3}, {10, 20, 30})})[0]);
+  return {};
+}
+
+TEST(Lowered, AScatterAddsOrMultipliesWhatGoesToOnePlace) {
+  Floats found;
+  scattered("add", &found);
+  EXPECT_EQ(found, Floats({41, 22, 3}));
+  scattered("multiply", &found);
+  EXPECT_EQ(found, Floats({300, 40, 3}));
+  EXPECT_TRUE(says(scattered("sum", nullptr), "reduces by \"sum\""));
+}
+
 Floats differences(int64_t times, const Floats& x) {
   TestProgram p;
   const int64_t size = static_cast<int64_t>(x.size());

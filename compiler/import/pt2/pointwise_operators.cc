@@ -1,6 +1,7 @@
 // Element-wise operators that format/operators.def does not have under their own name.
 #include <cmath>
 
+#include "compiler/import/lowering/complex.h"
 #include "compiler/import/pt2/masks.h"
 #include "compiler/import/pt2/operators.h"
 
@@ -49,6 +50,14 @@ void import_subtract(NodeContext& n) {
 }
 
 void import_exp2(NodeContext& n) { n.output(n.op(OpId::pow_Scalar_out, {2.0, n.tensor("self")})); }
+
+// A power that the type of `self` does not hold may be one of a product that it holds.
+void import_ldexp(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  const DType type = is_floating(n.dtype(x)) ? n.dtype(x) : DType::kF32;
+  const ValueId exponent = n.cast(n.tensor("other"), type == DType::kF64 ? type : DType::kF32);
+  n.output(n.cast(n.op(OpId::mul_out, {x, n.op(OpId::pow_Scalar_out, {2.0, exponent})}), type));
+}
 
 void import_erfc(NodeContext& n) {
   n.output(n.op(OpId::rsub_Scalar_out, {n.op(OpId::erf_out, {n.tensor("self")}), 1.0}));
@@ -177,12 +186,7 @@ void import_logaddexp(NodeContext& n) {
   n.output(n.op(OpId::add_out, {top, n.op(OpId::log1p_out, {n.op(OpId::exp_out, {gap})})}));
 }
 
-void import_hypot(NodeContext& n) {
-  const ValueId a = n.tensor("self");
-  const ValueId b = n.tensor("other");
-  const ValueId sum = n.op(OpId::add_out, {n.op(OpId::mul_out, {a, a}), n.op(OpId::mul_out, {b, b})});
-  n.output(n.op(OpId::sqrt_out, {sum}));
-}
+void import_hypot(NodeContext& n) { n.output(lowering::hypotenuse(n, n.tensor("self"), n.tensor("other"))); }
 
 // 0 where a is 0, whatever log(b) is.
 void import_xlogy(NodeContext& n) {
@@ -194,13 +198,23 @@ void import_xlogy(NodeContext& n) {
   n.output(n.op(OpId::masked_fill_Scalar_out, {y, zero, 0.0}));
 }
 
-void import_copysign(NodeContext& n) {
-  const ValueId x = n.op(OpId::abs_out, {n.tensor("self")});
-  const ValueId sign = n.tensor("other", x);
-  const ValueId zeros = n.op(OpId::lt_Scalar_out, {n.op(OpId::reciprocal_out, {sign}), Dim(0)});
-  const ValueId negative = n.op(OpId::logical_or_out, {n.op(OpId::lt_Scalar_out, {sign, Dim(0)}), zeros});
-  n.output(n.op(OpId::where_self_out, {negative, n.op(OpId::neg_out, {x}), x}));
+/// Whether a number has a minus, as -0.0 has.
+ValueId is_negative(NodeContext& n, ValueId x) {
+  const ValueId below = n.op(OpId::lt_Scalar_out, {x, Dim(0)});
+  if (!is_floating(n.dtype(x))) return below;
+  return n.op(OpId::logical_or_out, {below, n.op(OpId::lt_Scalar_out, {n.op(OpId::reciprocal_out, {x}), Dim(0)})});
 }
+
+// Of two integers a float, as quotients are.
+void import_copysign(NodeContext& n) {
+  ValueId x = n.tensor("self");
+  const ValueId sign = n.tensor("other", x);
+  if (!is_floating(n.dtype(x))) x = n.cast(x, is_floating(n.dtype(sign)) ? n.dtype(sign) : DType::kF32);
+  x = n.op(OpId::abs_out, {x});
+  n.output(n.op(OpId::where_self_out, {is_negative(n, sign), n.op(OpId::neg_out, {x}), x}));
+}
+
+void import_signbit(NodeContext& n) { n.output(is_negative(n, n.tensor("self"))); }
 
 void import_heaviside(NodeContext& n) {
   const ValueId x = n.tensor("self");
@@ -295,6 +309,7 @@ constexpr OperatorRow kPointwiseRows[] = {
     {"isfinite", import_isfinite},
     {"isneginf", import_isneginf},
     {"isposinf", import_isposinf},
+    {"ldexp", import_ldexp},
     {"lerp", import_lerp},
     {"less", import_binary<OpId::lt_Tensor_out>},
     {"less_equal", import_binary<OpId::le_Tensor_out>},
@@ -310,6 +325,7 @@ constexpr OperatorRow kPointwiseRows[] = {
     {"round.decimals", import_round_decimals},
     {"rsub", import_rsub},
     {"sgn", import_unary<OpId::sign_out>},
+    {"signbit", import_signbit},
     {"sinc", import_sinc},
     {"special_expit", import_unary<OpId::sigmoid_out>},
     {"square", import_square},

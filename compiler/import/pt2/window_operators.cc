@@ -124,9 +124,10 @@ void import_diff(NodeContext& n) {
   n.output(x);
 }
 
-// How many boundaries lie before each number: a comparison with every one of them, summed.
+// How many boundaries lie before each number: a comparison with every one of them, summed. Boundaries of several
+// dimensions are those of the rows of `x`.
 void count_before(NodeContext& n, ValueId x, ValueId boundaries, bool right) {
-  if (n.ok() && n.rank(boundaries) != 1) return n.unsupported("is read for boundaries of one dimension");
+  if (n.rank(boundaries) > 1) boundaries = n.op(OpId::unsqueeze_copy_out, {boundaries, Dim(-2)});
   std::vector<Dim> wide = n.shape(x);
   wide.emplace_back(1);
   const ValueId each = n.view(x, wide);
@@ -141,11 +142,15 @@ bool is_right(NodeContext& n) {
   return n.truth("right", false) || (n.has("side") && n.text("side", "left") == "right");
 }
 
-void import_bucketize(NodeContext& n) { count_before(n, n.tensor("self"), n.tensor("boundaries"), is_right(n)); }
+void import_bucketize(NodeContext& n) {
+  const ValueId boundaries = n.tensor("boundaries");
+  count_before(n, n.tensor("self", boundaries), boundaries, is_right(n));
+}
 
 void import_searchsorted(NodeContext& n) {
   if (n.has("sorter")) return n.unsupported("argument 'sorter' is not read; sort the sequence before");
-  count_before(n, n.tensor("self"), n.tensor("sorted_sequence"), is_right(n));
+  const ValueId sequence = n.tensor("sorted_sequence");
+  count_before(n, n.tensor("self", sequence), sequence, is_right(n));
 }
 
 // The k-th smallest is the last of the k smallest.
@@ -185,12 +190,12 @@ void import_triangle(NodeContext& n) {
 }
 
 constexpr OperatorRow kWindowRows[] = {
-    {"bucketize.Tensor", import_bucketize},
+    {"bucketize", import_bucketize},
     {"col2im", import_col2im},
     {"diff", import_diff},
     {"im2col", import_im2col},
     {"kthvalue", import_kthvalue},
-    {"searchsorted.Tensor", import_searchsorted},
+    {"searchsorted", import_searchsorted},
     {"tril_indices", import_triangle<true>},
     {"triu_indices", import_triangle<false>},
 };
