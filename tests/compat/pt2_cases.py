@@ -99,7 +99,7 @@ def pointwise():
     for name in "add sub mul div pow remainder fmod eq ge".split():
         case("pointwise", name + "_number", lambda x, f=getattr(torch, name): f(x, 1.5), real(3, 5, low=0.1))
     large = torch.tensor([0., -0., 1., 1e30, -1e30, 1e-30, 1e-42, math.inf, -math.inf, math.nan])
-    case("pointwise", "hypot_large", torch.hypot, large.view(-1, 1), large)
+    case("pointwise", "hypot_large", torch.hypot, large.repeat_interleave(10), large.repeat(10))
     case("pointwise", "copysign_int", torch.copysign, whole(3, 5), whole(3, 5))
     case("pointwise", "copysign_int_by_real", torch.copysign, whole(10), large.nan_to_num(1))
     case("pointwise", "signbit", torch.signbit, large.nan_to_num(1))
@@ -340,6 +340,7 @@ def indexing():
     case("index", "index_fill", lambda x, i: x.index_fill(1, i, 7.), real(3, 6), torch.tensor([0, 3]))
     case("index", "scatter", lambda x, i, v: x.scatter(1, i, v), real(3, 5), torch.tensor([[0, 2], [1, 4], [3, 0]]), real(3, 2))
     case("index", "scatter_number", lambda x, i: x.scatter(1, i, 2.), real(3, 5), torch.tensor([[0, 2], [1, 4], [3, 0]]))
+    case("index", "select_of_rank_0", lambda x, i: torch.index_select(x, 0, i), torch.tensor(3.), torch.tensor([0]))
     twice = torch.tensor([[0, 0], [1, 4], [3, 0]])
     for how in ("add", "multiply"):
         case("index", "scatter_" + how + "ing", lambda x, i, v, how=how: x.scatter(1, i, v, reduce=how), real(3, 5), twice,

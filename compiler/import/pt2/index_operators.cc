@@ -106,6 +106,13 @@ void import_take_along(NodeContext& n) {
   n.output(n.op(OpId::gather_out, {n.expand(x, from), Dim(axis), n.expand(index, shape)}));
 }
 
+// Of a tensor without dimensions all that there is to select is the tensor.
+void import_index_select(NodeContext& n) {
+  const ValueId x = n.tensor("self");
+  const ValueId index = n.tensor("index");
+  n.output(n.rank(x) == 0 ? x : n.op(OpId::index_select_out, {x, n.dim("dim", Dim(0)), index}));
+}
+
 // One row a non-zero element, or, as a tuple, one tensor a dimension.
 void import_nonzero_tuple(NodeContext& n) {
   const ValueId places = n.op(OpId::nonzero_out, {n.tensor("self")});
@@ -178,6 +185,7 @@ constexpr OperatorRow kIndexRows[] = {
     {"index_copy", import_index_copy},
     {"index_fill", import_index_fill},
     {"index_put", import_index_put},
+    {"index_select", import_index_select},
     {"isin", import_isin},
     {"nonzero_numpy", import_nonzero_tuple},
     {"one_hot", import_one_hot},
