@@ -5,6 +5,7 @@
 #include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/pool_bytes.h"
 #include "kernels/cpu/pool_last.h"
+#include "kernels/cpu/pool_planes.h"
 #include "kernels/portable/pool_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -28,6 +29,23 @@ LastPooling last_pooling(const portable::Pooling& p, LastPooling::Kind kind) {
 Error run(KernelContext& context, const LastPooling& pooling) {
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, pooling.row_work()));
   context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { pool_rows(pooling, begin, end); });
+  return Error::kOk;
+}
+
+// REQUIRES: are_dense_f32() of both, to be run.
+PlanePooling plane_pooling(const portable::Pooling& p) {
+  PlanePooling planes;
+  planes.in = static_cast<const float*>(p.input->raw());
+  planes.out = static_cast<float*>(p.out->raw());
+  planes.planes = p.planes();
+  planes.height = p.axis[0];
+  planes.width = p.axis[1];
+  return planes;
+}
+
+Error run(KernelContext& context, const PlanePooling& pooling) {
+  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, pooling.row_work()));
+  context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { plane_rows(pooling, begin, end); });
   return Error::kOk;
 }
 
@@ -63,13 +81,16 @@ Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_in
   const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
   const DType type = out.dtype();
   const bool ours = type == DType::kF32 || type == DType::kBF16 || type == DType::kU8 || type == DType::kI8;
-  if (!ours || input.dtype() != type || !is_channels_last(input) || !is_channels_last(out) ||
-      indices.raw() != nullptr || indices.dtype() != DType::kI64 || indices.rank() != 4 ||
-      portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
+  const bool last = ours && input.dtype() == type && is_channels_last(input) && is_channels_last(out);
+  if ((!last && !are_dense_f32(input, out)) || indices.raw() != nullptr || indices.dtype() != DType::kI64 ||
+      indices.rank() != out.rank() || portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::max_pool2d_with_indices_out(context, args);
   }
+  PlanePooling planes = plane_pooling(p);
+  if (!last && !planes.is_short()) return portable::max_pool2d_with_indices_out(context, args);
   Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
   if (error != Error::kOk || !begin_pooling(context, p, &error)) return error;
+  if (!last) return run(context, planes);
   return type == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax)) : run_small(context, p);
 }
 
@@ -79,17 +100,23 @@ Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& ar
   portable::Pooling p;
   const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, std::nullopt, args.ceil_mode};
   const int64_t divisor = args.divisor_override.value_or(0);
-  if (!is_channels_last_f32(input) || !is_channels_last_f32(out) ||
-      (args.divisor_override.has_value() && divisor == 0) ||
+  const bool last = is_channels_last_f32(input) && is_channels_last_f32(out);
+  if ((!last && !are_dense_f32(input, out)) || (args.divisor_override.has_value() && divisor == 0) ||
       portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {
     return portable::avg_pool2d_out(context, args);
   }
+  PlanePooling planes = plane_pooling(p);
+  if (!last && !planes.is_short()) return portable::avg_pool2d_out(context, args);
+  planes.is_max = false;
+  planes.count_include_pad = args.count_include_pad;
+  planes.divisor = divisor;
   Error error = Error::kOk;
   if (!begin_pooling(context, p, &error)) return error;
-  LastPooling last = last_pooling(p, LastPooling::kAverage);
-  last.count_include_pad = args.count_include_pad;
-  last.divisor = divisor;
-  return run(context, last);
+  if (!last) return run(context, planes);
+  LastPooling pooling = last_pooling(p, LastPooling::kAverage);
+  pooling.count_include_pad = args.count_include_pad;
+  pooling.divisor = divisor;
+  return run(context, pooling);
 }
 
 Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cpu/pool_reach.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/pool_last.cc"
 #include <hwy/foreach_target.h>
@@ -121,37 +123,22 @@ void sum_pixel(const Taps& taps, int64_t channels, float divisor, float* out) {
   for (; c < channels; ++c) sum_channel(taps, c, divisor, out);
 }
 
-// The elements of an axis that a position of the output reads: `count` of them from `first` on, in steps of the
-// dilation.
-struct Reach {
-  int64_t first, count;
-  int64_t counted;  // what they stand for in an average
-};
-
-// Steps of `step` that reach `distance`. A division takes as long as a register of channels.
-HWY_INLINE int64_t steps(int64_t distance, int64_t step) { return step == 1 ? distance : (distance + step - 1) / step; }
-
-HWY_INLINE Reach reach_of(const LastPooling& p, const portable::WindowAxis& axis, int64_t position) {
+HWY_INLINE Reach reach_in(const LastPooling& p, const portable::WindowAxis& axis, int64_t position) {
   if (p.kind == LastPooling::kAdaptive) {
     const int64_t first = position * axis.in / axis.out;
     const int64_t count = ((position + 1) * axis.in + axis.out - 1) / axis.out - first;
     return {first, count, count};
   }
-  const int64_t start = position * axis.stride - axis.padding;
-  const int64_t skipped = start < 0 ? steps(-start, axis.dilation) : 0;
-  const int64_t inside = axis.in > start ? steps(axis.in - start, axis.dilation) : 0;
-  const int64_t count = std::max<int64_t>(0, std::min(axis.kernel, inside) - skipped);
-  const int64_t with_padding = std::min(start + axis.kernel, axis.in + axis.padding) - start;
-  return {start + skipped * axis.dilation, count, p.count_include_pad ? with_padding : count};
+  return reach_of(axis, position, p.count_include_pad);
 }
 
 void pool_row(const LastPooling& p, int64_t row) {
   const int64_t line = p.width.in * p.channels;
   const float* in = p.in + row / p.height.out * p.height.in * line;
   float* out = p.out + row * p.width.out * p.channels;
-  const Reach rows = reach_of(p, p.height, row % p.height.out);
+  const Reach rows = reach_in(p, p.height, row % p.height.out);
   for (int64_t x = 0; x < p.width.out; ++x, out += p.channels) {
-    const Reach columns = reach_of(p, p.width, x);
+    const Reach columns = reach_in(p, p.width, x);
     const Taps taps = {in + rows.first * line + columns.first * p.channels, rows.count, p.height.dilation * line,
                        columns.count, p.width.dilation * p.channels};
     if (p.kind == LastPooling::kMax) {

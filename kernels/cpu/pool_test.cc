@@ -1,5 +1,6 @@
-// Poolings and means with the channels innermost, against the portable kernels. The fears: windows that begin or end
-// outside, channels that do not fill a register, NaN that is lost, a batch whose images are mixed up.
+// Poolings of planes, and poolings and means with the channels innermost, against the portable kernels. The fears:
+// windows that begin or end outside, channels that do not fill a register, NaN that is lost, a batch whose images are
+// mixed up.
 
 #include <gtest/gtest.h>
 
@@ -29,6 +30,10 @@ class RandomPool {
     return random_array(engine_, {from_to(1, 3), channels[from_to(0, 8)], from_to(1, 12), from_to(1, 12)}, kLast,
                         special);
   }
+  // Rows of up to `longest`.
+  Array planes(bool special, int32_t longest) {
+    return random_array(engine_, {from_to(1, 2), from_to(1, 3), from_to(1, 12), from_to(1, longest)}, {}, special);
+  }
   Axes axes() {
     Axes a = {pair(1, 4), pair(1, 3), {}, pair(1, 2), from_to(0, 1) == 1};
     for (const int64_t k : a.kernel) a.padding.push_back(from_to(0, static_cast<int32_t>(k / 2)));
@@ -56,16 +61,32 @@ std::vector<int32_t> pooled_sizes(const Axes& a, const Array& image, bool dilate
 
 bool is_possible(const std::vector<int32_t>& sizes) { return sizes[2] > 0 && sizes[3] > 0; }
 
-// Windows at random over `image`, whose maxima are the portable kernel's.
-void expect_maxima(RandomPool& random, const Array& image, double tolerance = 1e-5) {
-  const Axes a = random.axes();
+// Windows over `image`, whose maxima are the portable kernel's.
+void expect_maxima(const Axes& a, const Array& image, double tolerance = 1e-5) {
   const std::vector<int32_t> sizes = pooled_sizes(a, image, true);
   if (!is_possible(sizes)) return;
-  const Array indices(DType::kI64, sizes, {}, kLast);
+  const std::vector<uint8_t> order = image.tensor().is_contiguous() ? std::vector<uint8_t>() : kLast;
+  const Array indices(DType::kI64, sizes, {}, order);
   indices.tensor().set_data(nullptr);
   expect_same_as_portable("aten::max_pool2d_with_indices.out",
                           {image, a.kernel, a.stride, a.padding, a.dilation, a.ceil},
-                          {Array(image.tensor().dtype(), sizes, {}, kLast), indices}, tolerance);
+                          {Array(image.tensor().dtype(), sizes, {}, order), indices}, tolerance);
+}
+void expect_maxima(RandomPool& random, const Array& image, double tolerance = 1e-5) {
+  expect_maxima(random.axes(), image, tolerance);
+}
+
+// Averages of the numbers that are there and of those that are counted, and quotients by `divisor`.
+void expect_averages(const Axes& a, const Array& image, int64_t divisor) {
+  const std::vector<int32_t> sizes = pooled_sizes(a, image, false);
+  if (!is_possible(sizes)) return;
+  const std::vector<uint8_t> order = image.tensor().is_contiguous() ? std::vector<uint8_t>() : kLast;
+  for (const bool with_padding : {false, true}) {
+    for (const Arg& by : {Arg(nullptr), Arg(divisor)}) {
+      expect_same_as_portable("aten::avg_pool2d.out", {image, a.kernel, a.stride, a.padding, a.ceil, with_padding, by},
+                              {Array(DType::kF32, sizes, {}, order)});
+    }
+  }
 }
 
 TEST(PoolLast, RandomMaximaKeepNaN) {
@@ -120,16 +141,69 @@ TEST(PoolLast, RandomAverages) {
   const Seed seed;
   SCOPED_TRACE(seed.text());
   RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const Array image = random.image(i % 4 == 1);
-    const Axes a = random.axes();
-    const std::vector<int32_t> sizes = pooled_sizes(a, image, false);
-    if (!is_possible(sizes)) continue;
-    const Arg divisor = i % 3 == 0 ? Arg(int64_t{random.from_to(1, 5)}) : Arg(nullptr);
-    expect_same_as_portable("aten::avg_pool2d.out",
-                            {image, a.kernel, a.stride, a.padding, a.ceil, random.from_to(0, 1) == 1, divisor},
-                            {Array(DType::kF32, sizes, {}, kLast)});
+    expect_averages(random.axes(), image, random.from_to(1, 5));
   }
+}
+
+TEST(PoolPlanes, RandomMaximaKeepNaN) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomPool random(seed.value);
+  for (int i = 0; i < 120; ++i) {
+    const Array image = random.planes(i % 2 == 1, i % 3 == 0 ? 12 : 70);
+    expect_maxima(random, image, 0);
+  }
+}
+
+TEST(PoolPlanes, RandomAverages) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomPool random(seed.value);
+  for (int i = 0; i < 60; ++i) {
+    const Array image = random.planes(i % 4 == 1, i % 3 == 0 ? 12 : 70);
+    expect_averages(random.axes(), image, random.from_to(1, 5));
+  }
+}
+
+// Longer than what is kept of a row at a time, with windows and steps that leave out most of it, and too long for it.
+TEST(PoolPlanes, RowsLongerThanALine) {
+  RandomPool random(11);
+  std::mt19937 engine(11);
+  for (const int32_t length : {2048, 2049, 4100}) {
+    const Array row = random_array(engine, {1, 2, 3, length}, {}, length == 2049);
+    for (const Axes& a : std::vector<Axes>{{{2, 3}, {1, 1}, {1, 1}, {1, 1}, false},
+                                           {{3, 2}, {2, 2}, {0, 1}, {1, 1}, true},
+                                           {{1, 7}, {1, 5}, {0, 3}, {1, 2}, false},
+                                           {{3, 700}, {1, 600}, {1, 350}, {1, 1}, true},
+                                           {{1, 1100}, {1, 3}, {0, 0}, {1, 1}, false},
+                                           {{1, 4}, {1, 3}, {0, 2}, {1, 500}, false}}) {
+      expect_maxima(a, row, 0);
+      if (a.dilation[1] == 1) expect_averages(a, row, 3);
+    }
+  }
+}
+
+TEST(PoolPlanes, WindowsThatLieAroundThePlane) {
+  std::mt19937 engine(6);
+  for (const std::vector<int32_t>& sizes :
+       std::vector<std::vector<int32_t>>{{1, 2, 1, 1}, {1, 2, 1, 9}, {1, 2, 9, 1}}) {
+    expect_maxima({{2, 2}, {1, 1}, {1, 1}, {2, 2}, false}, random_array(engine, sizes), 0);
+  }
+}
+
+// Of three dimensions there is no batch.
+TEST(PoolPlanes, OfOneImageWithoutABatch) {
+  std::mt19937 engine(5);
+  const Array image = random_array(engine, {3, 9, 21});
+  const std::vector<int64_t> window = {3, 3}, step = {2, 2}, pad = {1, 1}, one = {1, 1};
+  const Array out(DType::kF32, {3, 5, 11});
+  const Array indices(DType::kI64, {3, 5, 11});
+  indices.tensor().set_data(nullptr);
+  expect_same_as_portable("aten::max_pool2d_with_indices.out", {image, window, step, pad, one, false}, {out, indices},
+                          0);
+  expect_same_as_portable("aten::avg_pool2d.out", {image, window, step, pad, false, false, nullptr}, {out});
 }
 
 TEST(PoolLast, RandomAdaptiveAverages) {

@@ -7,11 +7,16 @@
 namespace berth::lowering {
 namespace {
 
-/// Whether the kernels can pad by themselves.
+/// Whether the kernels can pad an axis by themselves.
+bool pads_inside(const Window& window, size_t axis) {
+  const Dim begin = window.begins[axis];
+  return begin.is_constant() && begin == window.ends[axis] && 2 * begin.value <= window.kernel[axis];
+}
+
 bool pads_inside(const Window& window) {
-  if (window.rank() > 2 || !window.symmetric()) return false;
+  if (window.rank() > 2) return false;
   for (size_t i = 0; i < window.rank(); ++i) {
-    if (2 * window.begins[i].value > window.kernel[i]) return false;
+    if (!pads_inside(window, i)) return false;
   }
   return true;
 }
@@ -30,47 +35,57 @@ int64_t window_count(const Window& window, size_t axis, int64_t size) {
   return count;
 }
 
-/// A pooling of [N, C, H, W] without padding: arguments are x, kernel, strides, dilations of the two dimensions.
-using Pool2d = ValueId (*)(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations);
+/// A pooling of [N, C, H, W].
+struct Pooling2d {
+  DimList kernel, strides, padding, dilations;  // of the two dimensions
+};
+using Pool2d = ValueId (*)(Lowering& n, ValueId x, const Pooling2d& p);
 
-ValueId max_2d(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
-  return n.op(OpId::max_pool2d_with_indices_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, dilations});
+ValueId max_2d(Lowering& n, ValueId x, const Pooling2d& p) {
+  return n.op(OpId::max_pool2d_with_indices_out, {x, p.kernel, p.strides, p.padding, p.dilations});
 }
 
 // Dilated sums are convolutions of each plane with ones.
-ValueId sum_2d(Lowering& n, ValueId x, DimList kernel, DimList strides, DimList dilations) {
-  if (dilations == DimList{Dim(1), Dim(1)}) {
-    return n.op(OpId::avg_pool2d_out, {x, kernel, strides, DimList{Dim(0), Dim(0)}, false, true, Dim(1)});
+ValueId sum_2d(Lowering& n, ValueId x, const Pooling2d& p) {
+  if (p.dilations == DimList{Dim(1), Dim(1)}) {
+    return n.op(OpId::avg_pool2d_out, {x, p.kernel, p.strides, p.padding, false, true, Dim(1)});
   }
   const std::vector<Dim> shape = n.shape(x);
   if (shape.size() != 4) return {};
   const ValueId planes = n.view(x, {n.product(shape, 0, 2), Dim(1), shape[2], shape[3]});
-  const ValueId ones = n.splat(n.dtype(x), {Dim(1), Dim(1), kernel[0], kernel[1]}, 1.0);
+  const ValueId ones = n.splat(n.dtype(x), {Dim(1), Dim(1), p.kernel[0], p.kernel[1]}, 1.0);
   const DimList none{Dim(0), Dim(0)};
   const ValueId sums =
-      n.op(OpId::convolution_out, {planes, ones, None(), strides, none, dilations, false, none, Dim(1)});
+      n.op(OpId::convolution_out, {planes, ones, None(), p.strides, p.padding, p.dilations, false, none, Dim(1)});
   return n.view(sums, {shape[0], shape[1], n.dim(sums, 2), n.dim(sums, 3)});
 }
 
-/// `pool` over the spatial dimensions of `x`, which is padded already.
-ValueId pool_windows(Lowering& n, ValueId x, const Window& w, Pool2d pool) {
+/// `pool` over the spatial dimensions of `x`; what the kernels cannot pad is padded with `padding` before.
+ValueId pool_windows(Lowering& n, ValueId x, const Window& w, double padding, Pool2d pool) {
+  Window outside = w;
+  std::vector<Dim> inside;
+  for (size_t i = 0; i < w.rank(); ++i) {
+    inside.push_back(pads_inside(w, i) ? w.begins[i] : Dim(0));
+    if (pads_inside(w, i)) outside.begins[i] = outside.ends[i] = Dim(0);
+  }
+  x = pad_spatial(n, x, outside, padding);
   const std::vector<Dim> s = n.shape(x);
-  const auto at = [](const std::vector<int64_t>& v, size_t i) { return Dim(v[i]); };
   if (!n.ok() || s.size() != w.rank() + 2) return {};
-  if (w.rank() == 2) return pool(n, x, ir::dims(w.kernel), ir::dims(w.strides), ir::dims(w.dilations));
+  // Over dimensions `a` and `b`; -1: over one of size 1.
+  const auto over = [&](ValueId image, int a, int b) {
+    const auto two = [&](auto&& of, Dim none) { return DimList{a < 0 ? none : of(a), b < 0 ? none : of(b)}; };
+    return pool(n, image,
+                {two([&](int i) { return Dim(w.kernel[i]); }, 1), two([&](int i) { return Dim(w.strides[i]); }, 1),
+                 two([&](int i) { return inside[i]; }, 0), two([&](int i) { return Dim(w.dilations[i]); }, 1)});
+  };
+  if (w.rank() == 2) return over(x, 0, 1);
   if (w.rank() == 1) {
-    const ValueId line = n.view(x, {s[0], s[1], Dim(1), s[2]});
-    const ValueId y =
-        pool(n, line, {Dim(1), at(w.kernel, 0)}, {Dim(1), at(w.strides, 0)}, {Dim(1), at(w.dilations, 0)});
+    const ValueId y = over(n.view(x, {s[0], s[1], Dim(1), s[2]}), -1, 0);
     return n.view(y, {s[0], s[1], n.dim(y, 3)});
   }
-  const ValueId planes = n.view(x, {s[0], n.symbols().mul(s[1], s[2]), s[3], s[4]});
-  const ValueId flat = pool(n, planes, {at(w.kernel, 1), at(w.kernel, 2)}, {at(w.strides, 1), at(w.strides, 2)},
-                            {at(w.dilations, 1), at(w.dilations, 2)});
+  const ValueId flat = over(n.view(x, {s[0], n.symbols().mul(s[1], s[2]), s[3], s[4]}), 1, 2);
   const Dim area = n.symbols().mul(n.dim(flat, 2), n.dim(flat, 3));
-  const ValueId columns = n.view(flat, {s[0], s[1], s[2], area});
-  const ValueId y =
-      pool(n, columns, {at(w.kernel, 0), Dim(1)}, {at(w.strides, 0), Dim(1)}, {at(w.dilations, 0), Dim(1)});
+  const ValueId y = over(n.view(flat, {s[0], s[1], s[2], area}), 0, -1);
   return n.view(y, {s[0], s[1], n.dim(y, 2), n.dim(flat, 2), n.dim(flat, 3)});
 }
 
@@ -191,7 +206,7 @@ MaxPool max_pool(Lowering& n, ValueId x, const Window& window) {
     return {as_input(n, results[0], x), as_input(n, results[1], x)};
   }
   const Window whole = resolve_ceil(n, x, window);
-  return {pool_windows(n, pad_spatial(n, x, whole, lowest(n.dtype(x))), whole, max_2d), {}};
+  return {pool_windows(n, x, whole, lowest(n.dtype(x)), max_2d), {}};
 }
 
 ValueId average_pool(Lowering& n, ValueId x, const Window& window, bool include_padding, int64_t divisor) {
@@ -219,8 +234,6 @@ ValueId average_pool(Lowering& n, ValueId x, const Window& window, bool include_
                                          : divisors(n, x, window, include_padding)});
 }
 
-ValueId sum_pool(Lowering& n, ValueId x, const Window& window) {
-  return pool_windows(n, pad_spatial(n, x, window, 0), window, sum_2d);
-}
+ValueId sum_pool(Lowering& n, ValueId x, const Window& window) { return pool_windows(n, x, window, 0, sum_2d); }
 
 }  // namespace berth::lowering

@@ -1,0 +1,268 @@
+#include "kernels/cpu/pool_planes.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cpu/pool_reach.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/pool_planes.cc"
+#include <hwy/foreach_target.h>
+
+#include "kernels/cpu/simd_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace berth::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// A row of the result in two steps: the rows under the windows become one line, of which then each window combines its
+// columns. So a window of 3x3 takes 6 operations and not 9. Several lines are made before the first is read: what was
+// stored a moment ago, in other parts, would be waited for.
+struct Lines {
+  static constexpr int64_t kFloats = 2048;
+  static constexpr int64_t kMore = 4 * kLanes;  // of each line, that are read and not used
+  static constexpr int64_t kMost = 16;
+
+  float at[kFloats + kMore];
+  bool has_nan[kMost];
+};
+
+template <bool kMax>
+HWY_INLINE float neutral() {
+  return kMax ? -std::numeric_limits<float>::infinity() : 0.0f;
+}
+template <bool kMax>
+HWY_INLINE FloatVector combine(FloatVector a, FloatVector b) {
+  return kMax ? hn::Max(a, b) : hn::Add(a, b);
+}
+
+// The rows of a plane under the windows of a row of the result.
+struct Rows {
+  const float* in;
+  int64_t count, stride;
+};
+
+// `lanes` columns of the plane from `x` on, combined to `line`; their sum is added to `*sums`.
+template <bool kMax>
+HWY_INLINE void combine_part(const Rows& rows, int64_t x, int64_t lanes, float* line, FloatVector* sums) {
+  const FloatTag d;
+  FloatVector all = hn::Set(d, neutral<kMax>());
+  FloatVector sum = hn::Zero(d);
+  const float* in = rows.in + x;
+  for (int64_t y = 0; y < rows.count; ++y, in += rows.stride) {
+    const FloatVector value = lanes == kLanes ? hn::LoadU(d, in) : load_part(in, lanes);
+    all = combine<kMax>(all, value);
+    if (kMax) sum = hn::Add(sum, value);
+  }
+  if (kMax) *sums = hn::Add(*sums, sum);
+  lanes == kLanes ? hn::StoreU(all, d, line + x) : store_part(all, line + x, lanes);
+}
+
+// The same of two registers, so that one's operations are done while the other's wait.
+template <bool kMax>
+HWY_INLINE void combine_two(const Rows& rows, int64_t x, float* line, FloatVector* sums) {
+  const FloatTag d;
+  const float* in = rows.in + x;
+  FloatVector a = hn::LoadU(d, in), b = hn::LoadU(d, in + kLanes);
+  FloatVector a_sum = a, b_sum = b;
+  for (int64_t y = 1; y < rows.count; ++y) {
+    in += rows.stride;
+    const FloatVector more_a = hn::LoadU(d, in), more_b = hn::LoadU(d, in + kLanes);
+    a = combine<kMax>(a, more_a);
+    b = combine<kMax>(b, more_b);
+    if (kMax) a_sum = hn::Add(a_sum, more_a);
+    if (kMax) b_sum = hn::Add(b_sum, more_b);
+  }
+  if (kMax) *sums = hn::Add(*sums, hn::Add(a_sum, b_sum));
+  hn::StoreU(a, d, line + x);
+  hn::StoreU(b, d, line + x + kLanes);
+}
+
+// Columns [begin, end) of the plane, all within it, combined to `line`. False where one of them may be a NaN, of which
+// the sums tell, as of infinities of both signs. REQUIRES: rows.count > 0.
+template <bool kMax>
+bool combine_rows(const Rows& rows, int64_t begin, int64_t end, float* line) {
+  const FloatTag d;
+  FloatVector sums = hn::Zero(d);
+  line -= begin;
+  int64_t x = begin;
+  for (; x + 2 * kLanes <= end; x += 2 * kLanes) combine_two<kMax>(rows, x, line, &sums);
+  for (; x + kLanes <= end; x += kLanes) combine_part<kMax>(rows, x, kLanes, line, &sums);
+  if (x < end && end - begin >= kLanes) {
+    combine_part<kMax>(rows, end - kLanes, kLanes, line, &sums);
+  } else if (x < end) {
+    combine_part<kMax>(rows, x, end - x, line, &sums);
+  }
+  return !kMax || hn::AllFalse(d, hn::IsNaN(sums));
+}
+
+// `count` windows of the line, kStride apart; 0: any stride.
+template <bool kMax, int kStride>
+void combine_columns(const float* line, const portable::WindowAxis& width, int64_t count, float* out) {
+  const FloatTag d;
+  for (int64_t x = 0; x < count; x += kLanes) {
+    FloatVector all = hn::Set(d, neutral<kMax>());
+    const float* first = line + x * kStride;
+    for (int64_t k = 0; k < width.kernel; ++k) {
+      const float* tap = first + k * width.dilation;
+      if (kStride == 1) {
+        all = combine<kMax>(all, hn::LoadU(d, tap));
+        continue;
+      }
+      FloatVector even, odd;
+      hn::LoadInterleaved2(d, tap, even, odd);
+      all = combine<kMax>(all, even);
+      if (width.dilation != 1 || k + 1 == width.kernel) continue;
+      all = combine<kMax>(all, odd);
+      ++k;
+    }
+    if (count - x >= kLanes) {
+      hn::StoreU(all, d, out + x);
+    } else {
+      store_part(all, out + x, count - x);
+    }
+  }
+}
+
+template <bool kMax>
+void combine_far_columns(const float* line, const portable::WindowAxis& width, int64_t count, float* out) {
+  for (int64_t x = 0; x < count; ++x, line += width.stride) {
+    float all = neutral<kMax>();
+    for (int64_t k = 0; k < width.kernel; ++k) {
+      const float value = line[k * width.dilation];
+      all = kMax ? std::max(all, value) : all + value;
+    }
+    out[x] = all;
+  }
+}
+
+// Windows [begin, end) of a row, one by one.
+void max_with_nan(const PlanePooling& p, const Rows& rows, int64_t begin, int64_t end, float* out) {
+  for (int64_t x = begin; x < end; ++x) {
+    const Reach columns = reach_of(p.width, x, false);
+    float most = neutral<true>();
+    for (int64_t y = 0; y < rows.count; ++y) {
+      const float* in = rows.in + y * rows.stride + columns.first;
+      for (int64_t k = 0; k < columns.count; ++k) {
+        const float value = in[k * p.width.dilation];
+        if (value > most || value != value) most = value;
+      }
+    }
+    out[x] = most;
+  }
+}
+
+// What sums of windows are divided by: one number for those that lie within the plane.
+void divide(const PlanePooling& p, const Reach& rows, float* out) {
+  if (rows.count == 0) return std::fill(out, out + p.width.out, 0.0f);
+  const portable::WindowAxis& width = p.width;
+  const auto divide_one = [&](int64_t x) {
+    const Reach columns = reach_of(width, x, p.count_include_pad);
+    const int64_t divisor = p.divisor != 0 ? p.divisor : rows.counted * columns.counted;
+    out[x] = columns.count == 0 ? 0.0f : out[x] / static_cast<float>(divisor);
+  };
+  const int64_t room = width.in + width.padding - width.kernel;
+  const int64_t begin = std::min(width.out, steps(width.padding, width.stride));
+  const int64_t end = std::clamp(room < 0 ? 0 : room / width.stride + 1, begin, width.out);
+  for (int64_t x = 0; x < begin; ++x) divide_one(x);
+  const float whole = static_cast<float>(p.divisor != 0 ? p.divisor : rows.counted * width.kernel);
+  for (int64_t x = begin; x < end; ++x) out[x] /= whole;
+  for (int64_t x = end; x < width.out; ++x) divide_one(x);
+}
+
+// Some rows of the result, and as many of its columns.
+struct Block {
+  int64_t row, rows;
+  int64_t column, columns;
+};
+
+// What the windows of a row of the result see of their plane.
+Rows rows_under(const PlanePooling& p, int64_t row, const Reach& reach) {
+  const float* plane = p.in + row / p.height.out * p.height.in * p.width.in;
+  return {plane + reach.first * p.width.in, reach.count, p.height.dilation * p.width.in};
+}
+
+Reach reach_of_row(const PlanePooling& p, int64_t row) {
+  return reach_of(p.height, row % p.height.out, p.count_include_pad);
+}
+
+// A line of `floats` columns from that of the first window of `block` on, with what stands for padding. Whether it may
+// have a NaN.
+template <bool kMax>
+bool make_line(const PlanePooling& p, const Rows& rows, const Block& block, int64_t floats, float* line) {
+  const int64_t first = block.column * p.width.stride - p.width.padding;
+  const int64_t begin = std::clamp<int64_t>(first, 0, p.width.in);
+  const int64_t end = rows.count == 0 ? begin : std::clamp<int64_t>(first + floats, begin, p.width.in);
+  std::fill(line, line + (begin - first), neutral<kMax>());
+  std::fill(line + (end - first), line + floats + Lines::kMore, neutral<kMax>());
+  return begin < end && !combine_rows<kMax>(rows, begin, end, line + (begin - first));
+}
+
+template <bool kMax>
+void run_block(const PlanePooling& p, const Block& block, int64_t floats, Lines* lines) {
+  const int64_t pitch = floats + Lines::kMore;
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const Rows rows = rows_under(p, block.row + i, reach_of_row(p, block.row + i));
+    lines->has_nan[i] = make_line<kMax>(p, rows, block, floats, lines->at + i * pitch);
+  }
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const float* line = lines->at + i * pitch;
+    float* out = p.out + (block.row + i) * p.width.out;
+    if (lines->has_nan[i]) {
+      const Rows rows = rows_under(p, block.row + i, reach_of_row(p, block.row + i));
+      max_with_nan(p, rows, block.column, block.column + block.columns, out);
+    } else if (p.width.stride == 1) {
+      combine_columns<kMax, 1>(line, p.width, block.columns, out + block.column);
+    } else if (p.width.stride == 2) {
+      combine_columns<kMax, 2>(line, p.width, block.columns, out + block.column);
+    } else {
+      combine_far_columns<kMax>(line, p.width, block.columns, out + block.column);
+    }
+  }
+}
+
+template <bool kMax>
+void run_rows(const PlanePooling& p, int64_t begin, int64_t end) {
+  Lines lines;
+  const int64_t window = (p.width.kernel - 1) * p.width.dilation + 1;
+  const int64_t columns = std::min(p.width.out, (Lines::kFloats - window) / p.width.stride + 1);
+  const int64_t floats = (columns - 1) * p.width.stride + window;
+  const int64_t rows = std::clamp<int64_t>(Lines::kFloats / (floats + Lines::kMore), 1, Lines::kMost);
+  for (int64_t row = begin; row < end; row += rows) {
+    const int64_t count = std::min(rows, end - row);
+    for (int64_t x = 0; x < p.width.out; x += columns) {
+      const int64_t there = std::min(columns, p.width.out - x);
+      run_block<kMax>(p, {row, count, x, there}, (there - 1) * p.width.stride + window, &lines);
+    }
+    if (kMax) continue;
+    for (int64_t i = row; i < row + count; ++i) divide(p, reach_of_row(p, i), p.out + i * p.width.out);
+  }
+}
+
+void rows_of_planes(const PlanePooling& pooling, int64_t begin, int64_t end) {
+  pooling.is_max ? run_rows<true>(pooling, begin, end) : run_rows<false>(pooling, begin, end);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace berth::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace berth::cpu {
+
+HWY_EXPORT(rows_of_planes);
+
+bool PlanePooling::is_short() const {
+  constexpr int64_t kMost = 1024;
+  return width.kernel <= kMost && width.dilation <= kMost && width.stride <= kMost &&
+         (width.kernel - 1) * width.dilation < kMost;
+}
+
+void plane_rows(const PlanePooling& pooling, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(rows_of_planes)(pooling, begin, end);
+}
+
+}  // namespace berth::cpu
+#endif
