@@ -63,7 +63,7 @@ struct GroupedProblem {
   // Row i of head h: its `value_size` elements.
   std::vector<double> row(int b, int h, int i) const {
     const int group = b * c.groups + h / (c.heads / c.groups);
-    const double* q = &query[((b * c.heads + h) * c.queries + i) * c.size];
+    const double* q = query.data() + ((b * c.heads + h) * c.queries + i) * c.size;
     std::vector<double> weights(c.keys, 0);
     double most = -INFINITY;
     for (int j = 0; j < c.keys; ++j) {
