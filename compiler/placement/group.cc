@@ -5,6 +5,8 @@
 #include "compiler/ir/delegate.h"
 #include "compiler/placement/entries.h"
 #include "compiler/placement/graph_walk.h"
+#include "compiler/placement/group_limits.h"
+#include "compiler/placement/size_carriers.h"
 
 namespace berth::placement {
 namespace {
@@ -237,7 +239,7 @@ class Grouper {
   bool cut_to_limits(const Group& group) {
     const targets::Limits& limits = options_.targets[group.target].limits;
     if (!limits.any()) return false;
-    const size_t longest = longest_within(limits, group.nodes);
+    const size_t longest = longest_within(method_, graph_, group.nodes, limits);
     if (longest == group.nodes.size()) return false;
     const size_t count = without_half_sets(group.nodes, longest);
     if (count == 0) {
@@ -342,116 +344,27 @@ class Grouper {
     return count;
   }
 
-  // The largest number of nodes, from the first on, that are within the limits as a delegate.
-  size_t longest_within(const targets::Limits& limits, const std::vector<NodeId>& nodes) const {
-    IdVector<ValueId, int> readers(
-        method_.values.size());  // that are not in the delegate, outputs of the graph included
-    for (NodeId id : graph_.nodes) {
-      ir::for_each_mention(method_, method_.node(id), [&](const ValueId& value) { ++readers[value]; });
-    }
-    for (const Argument& given : graph_.outputs) {
-      ir::for_each_value(given, [&](const ValueId& value) { ++readers[value]; });
-    }
-    IdVector<ValueId, bool> made(method_.values.size());
-    IdVector<ValueId, bool> input(method_.values.size());
-    size_t inputs = 0;
-    size_t outputs = 0;
-    size_t longest = 0;
-    for (size_t i = 0; i < nodes.size() && i < limits.nodes; ++i) {
-      ir::for_each_mention(method_, method_.node(nodes[i]), [&](const ValueId& value) {
-        if (made[value]) {
-          if (--readers[value] == 0) --outputs;
-        } else if (method_.value(value).kind != ir::ValueKind::kConstant && !input[value]) {
-          input[value] = true;
-          ++inputs;
-        }
-      });
-      for (ValueId result : method_.node(nodes[i]).results) {
-        made[result] = true;
-        if (readers[result] > 0) ++outputs;
-      }
-      if (inputs <= limits.inputs && outputs <= limits.outputs) longest = i + 1;
-    }
-    return longest;
-  }
-
   void take_back(NodeId id, Support support) {
     assignment_.target[id] = -1;
     assignment_.support[id] = support;
   }
 
-  // The free symbols that the node's kernel is given as numbers. An instruction that gives a view its sizes needs them,
-  // too, unless one follows from the others.
-  IdVector<ir::SymbolId, bool> needed(const Node& node) const {
-    IdVector<ir::SymbolId, bool> flags(module_.symbols.size());
-    for (size_t i = 0; i < node.args.size(); ++i) {
-      if (node.op->parameters[i].functional_only) continue;
-      ir::for_each_dim(node.args[i], [&](const ir::Dim& dim) { targets::mark_symbols(module_.symbols, dim, &flags); });
-    }
-    if (!node.op->is_reshape()) return flags;
-    const std::vector<ir::Dim>& shape = method_.tensor(node.results[0]).shape;
-    const auto is_symbol = [](ir::Dim dim) { return !dim.is_constant(); };
-    const auto may_be_zero = [&](ir::Dim dim) { return module_.symbols.lower(dim) <= 0; };
-    const bool follows = std::count_if(shape.begin(), shape.end(), is_symbol) == 1 &&
-                         std::none_of(shape.begin(), shape.end(), may_be_zero);
-    if (follows) return flags;
-    for (ir::Dim dim : shape) targets::mark_symbols(module_.symbols, dim, &flags);
-    return flags;
-  }
-
+  // Whether the sizes that the group's kernels need are at hand; otherwise nodes were taken back.
   Expected<bool> sizes_are_known(Group* group) {
-    IdVector<ir::SymbolId, bool> known(module_.symbols.size());
-    const auto learn = [&](ValueId id) {
-      for (ir::Dim dim : method_.tensor(id).shape) {
-        if (!dim.is_constant()) known[dim.symbol] = true;
-      }
-    };
-    for (ValueId input : group->inputs) learn(input);
-    bool all = true;
-    for (NodeId id : group->nodes) {
-      const IdVector<ir::SymbolId, bool> wanted = needed(method_.node(id));
-      for (ir::SymbolId s : wanted.ids()) {
-        const bool free = module_.symbols[s].kind == ir::SymbolKind::kInput;
-        if (!free || !wanted[s] || known[s]) continue;
-        const ValueId carrier = find_carrier(s, *group);
-        if (carrier.valid()) {
-          group->inputs.push_back(carrier);
-          learn(carrier);
-          continue;
-        }
-        all = false;
-        take_back(id, Support::kSymbolUnknown);
-        if (assignment_.asked[id]) return refuse(id, s);
-        break;
-      }
+    const std::vector<UnknownSize> unknown =
+        add_size_carriers(module_, method_, options_.targets[group->target].device, group);
+    for (const UnknownSize& size : unknown) {
+      take_back(size.node, Support::kSymbolUnknown);
+      if (assignment_.asked[size.node]) return refuse(size);
     }
-    return all;
+    return unknown.empty();
   }
 
-  Failure refuse(NodeId id, ir::SymbolId symbol) const {
-    return Failure{Error::kInvalidArgument, place_of(method_, method_.node(id)),
+  Failure refuse(const UnknownSize& size) const {
+    return Failure{Error::kInvalidArgument, place_of(method_, method_.node(size.node)),
                    std::string("cannot run where it was placed: ") + to_string(Support::kSymbolUnknown) +
-                       ": no tensor "
-                       "that is there has the size " +
-                       module_.symbols[symbol].name + " as a dimension"};
-  }
-
-  // The input of the method with this dimension that is the cheapest to have there.
-  ValueId find_carrier(ir::SymbolId symbol, const Group& group) const {
-    const Device device = options_.targets[group.target].device;
-    ValueId best;
-    int64_t best_cost = 0;
-    for (ValueId input : method_.body.inputs) {
-      const ir::TensorType* type = method_.value(input).tensor();
-      if (type == nullptr) continue;
-      const auto same = [&](ir::Dim dim) { return dim.symbol == symbol; };
-      if (std::none_of(type->shape.begin(), type->shape.end(), same)) continue;
-      const int64_t cost = type->device == device ? 0 : ir::max_bytes(*type, module_.symbols);
-      if (best.valid() && cost >= best_cost) continue;
-      best = input;
-      best_cost = cost;
-    }
-    return best;
+                       ": no tensor that is there has the size " + module_.symbols[size.symbol].name +
+                       " as a dimension"};
   }
 
   bool is_worth_it(const Group& group) const {
