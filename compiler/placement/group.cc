@@ -351,8 +351,8 @@ class Grouper {
 
   // Whether the sizes that the group's kernels need are at hand; otherwise nodes were taken back.
   Expected<bool> sizes_are_known(Group* group) {
-    const std::vector<UnknownSize> unknown =
-        add_size_carriers(module_, method_, options_.targets[group->target].device, group);
+    const Device device = options_.targets[group->target].device;
+    const std::vector<UnknownSize> unknown = add_size_carriers(module_, method_, group->nodes, device, &group->inputs);
     for (const UnknownSize& size : unknown) {
       take_back(size.node, Support::kSymbolUnknown);
       if (assignment_.asked[size.node]) return refuse(size);

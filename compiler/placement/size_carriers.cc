@@ -48,16 +48,17 @@ ValueId find_carrier(const Module& module, const Method& method, ir::SymbolId sy
 
 }  // namespace
 
-std::vector<UnknownSize> add_size_carriers(const Module& module, const Method& method, Device device, Group* group) {
+std::vector<UnknownSize> add_size_carriers(const Module& module, const Method& method, const std::vector<NodeId>& nodes,
+                                           Device device, std::vector<ValueId>* inputs) {
   Symbols known(module.symbols.size());
   const auto learn = [&](ValueId id) {
     for (Dim dim : method.tensor(id).shape) {
       if (!dim.is_constant()) known[dim.symbol] = true;
     }
   };
-  for (ValueId input : group->inputs) learn(input);
+  for (ValueId input : *inputs) learn(input);
   std::vector<UnknownSize> unknown;
-  for (NodeId id : group->nodes) {
+  for (NodeId id : nodes) {
     const Symbols needed = symbols_needed(module, method, method.node(id));
     for (ir::SymbolId s : needed.ids()) {
       const bool free = module.symbols[s].kind == ir::SymbolKind::kInput;
@@ -67,7 +68,7 @@ std::vector<UnknownSize> add_size_carriers(const Module& module, const Method& m
         unknown.push_back({id, s});
         break;
       }
-      group->inputs.push_back(carrier);
+      inputs->push_back(carrier);
       learn(carrier);
     }
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "compiler/placement/graph_walk.h"
-#include "compiler/placement/group.h"
 
 namespace berth::placement {
 
@@ -13,7 +12,9 @@ struct UnknownSize {
   ir::SymbolId symbol;
 };
 
-/// Appends carriers to the inputs of `group`, which runs on `device`, and returns what none carries, one size a node.
-std::vector<UnknownSize> add_size_carriers(const Module& module, const Method& method, Device device, Group* group);
+/// Appends carriers to `inputs`, those of a delegate of `nodes` on `device`, and returns what none carries, one size a
+/// node.
+std::vector<UnknownSize> add_size_carriers(const Module& module, const Method& method, const std::vector<NodeId>& nodes,
+                                           Device device, std::vector<ValueId>* inputs);
 
 }  // namespace berth::placement
