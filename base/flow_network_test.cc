@@ -7,11 +7,13 @@
 #include <random>
 #include <vector>
 
+#include "base/seeds_testing.h"
+
 namespace berth {
 namespace {
 
 TEST(FlowNetwork, TheLargestFlowIsTheLeastCut) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {

@@ -1,7 +1,8 @@
 // Seeds for randomised tests, and how to repeat a failure.
 //
-//     BERTH_SEED=N      begin there
-//     BERTH_SECONDS=S   go on for that long
+//     BERTH_SEED=N        begin there
+//     BERTH_SECONDS=S     go on for that long
+//     BERTH_NEW_SEEDS=N   where tests begin that have a new seed in every run: the same each time
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,15 +14,22 @@
 
 namespace berth::testing {
 
-/// Calls `one` with consecutive seeds, starting at BERTH_SEED or else at a random one: at least `least` of them, more
-/// for BERTH_SECONDS, and none after the first failure, whose message contains the seed.
+/// A seed of a test's random numbers, a new one in every run unless one is given. The test prints it when it fails.
+inline unsigned new_seed() {
+  for (const char* name : {"BERTH_SEED", "BERTH_NEW_SEEDS"}) {
+    const char* given = std::getenv(name);
+    if (given != nullptr) return static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  }
+  return std::random_device()();
+}
+
+/// Calls `one` with consecutive seeds, from new_seed() on: at least `least` of them, more for BERTH_SECONDS, and none
+/// after the first failure, whose message contains the seed.
 template <typename One>
 void for_each_seed(unsigned least, One&& one) {
-  const char* seed = std::getenv("BERTH_SEED");
   const char* seconds = std::getenv("BERTH_SECONDS");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
-  const unsigned first =
-      seed == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(seed, nullptr, 10));
+  const unsigned first = new_seed();
   for (unsigned i = 0; !::testing::Test::HasFailure(); ++i) {
     if (i >= least && std::chrono::steady_clock::now() >= end) return;
     SCOPED_TRACE("repeat with BERTH_SEED=" + std::to_string(first + i));

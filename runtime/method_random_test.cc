@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "format/write/programs_testing.h"
 #include "runtime/contract_kernels_testing.h"
 #include "runtime/program.h"
@@ -195,7 +196,7 @@ void try_program(uint32_t seed, Tally* tally) {
 
 TEST(MethodRandom, RandomProgramsTouchOnlyTheirOwnMemory) {
   Tally tally;
-  const uint32_t first = std::random_device()();
+  const uint32_t first = testing::new_seed();
   constexpr uint32_t kPrograms = 4000;
   for (uint32_t i = 0; i < kPrograms; ++i) {
     SCOPED_TRACE(::testing::Message() << "seed " << first + i);

@@ -2,6 +2,7 @@
 // accept every one, under every planner; and planning may change where values lie, never what runs.
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"
@@ -13,9 +14,7 @@ namespace {
 ir::Module random_module(unsigned seed) { return ir::testing::RandomModule(seed, ir::testing::any_module()).make(); }
 
 TEST(RandomEmit, FilesAreSoundUnderEveryPlanner) {
-  const char* again = std::getenv("BERTH_SEED");
-  const unsigned first =
-      again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
+  const unsigned first = berth::testing::new_seed();
   for (unsigned seed = first; seed < first + 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     ir::Module module = random_module(seed);

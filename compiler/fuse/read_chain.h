@@ -29,7 +29,7 @@ bool quantises(const ir::Node& node);
 bool dequantises(const ir::Node& node);
 
 /// Reads the chain that ends at `node`, with room for `after` more steps, to `*chain`, and what it results in to
-/// `*last`. `read_often`: bytes whose readers are more than the nodes say, as other chains read them instead of numbers.
+/// `*last`. `read_often`: bytes with more readers than the nodes say, as other chains read them instead of numbers.
 /// False when `node` is not an element-wise operator. REQUIRES: `*chain` is empty.
 bool read_chain(const Context& context, const ir::Node& node, ChainUse use, const std::set<ir::ValueId>& read_often,
                 size_t after, ElementChain* chain, ChainOperand* last);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/print.h"
@@ -84,10 +85,8 @@ Lowest try_all_orders(const ir::Module& module) {
 }
 
 TEST(OptimalSchedule, TheLowerBoundHoldsForEveryOrderOfSmallMethods) {
-  const char* given = std::getenv("BERTH_SEED");
   const char* rounds = std::getenv("BERTH_ROUNDS");
-  const unsigned seed =
-      given == nullptr ? std::random_device{}() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  const unsigned seed = berth::testing::new_seed();
   const int count = rounds == nullptr ? 40 : std::atoi(rounds);
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   int claimed = 0;

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "base/seeds_testing.h"
 #include "compiler/emit/emit_testing.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/random_steps_testing.h"
@@ -27,7 +28,7 @@ std::vector<uint8_t> program_bytes_of(unsigned seed) {
 }
 
 TEST(PlanMemory, TheSameModuleGivesTheSameBytesInEveryThread) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr unsigned kModules = 12;
   std::vector<std::vector<uint8_t>> alone;
@@ -75,9 +76,7 @@ bool is_state(const ir::Module& module, ir::NodeId id) { return module.methods[0
 
 // An order that is called best is held against all others, by the arenas that they get.
 TEST(PlanMemory, AProvenScheduleHasNoLowerPlanInAnyOther) {
-  const char* given = std::getenv("BERTH_SEED");
-  const unsigned seed =
-      given == nullptr ? std::random_device{}() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int proven = 0;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/ir/parse.h"
 #include "compiler/ir/print.h"
 #include "compiler/ir/verify.h"
@@ -89,14 +90,9 @@ constexpr char kTransformer[] = R"(
     return %y
   })";
 
-unsigned new_seed() {
-  const char* given = std::getenv("BERTH_SEED");
-  return given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
-}
-
-class QuantizeTest : public testing::Test {
+class QuantizeTest : public ::testing::Test {
  protected:
-  QuantizeTest() : seed_(new_seed()), trace_(__FILE__, __LINE__, "BERTH_SEED=" + std::to_string(seed_)) {}
+  QuantizeTest() : seed_(testing::new_seed()), trace_(__FILE__, __LINE__, "BERTH_SEED=" + std::to_string(seed_)) {}
 
   // Weights of splat<0> become normal ones whose products have about the size of their inputs.
   ir::Module model(const char* text) {
@@ -158,7 +154,7 @@ class QuantizeTest : public testing::Test {
   }
 
   unsigned seed_;
-  testing::ScopedTrace trace_;
+  ::testing::ScopedTrace trace_;
 };
 
 TEST_F(QuantizeTest, AConvolutionalNetworkStaysNearItself) {

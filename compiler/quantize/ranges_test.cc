@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "base/seeds_testing.h"
+
 namespace berth::quantize {
 namespace {
 
@@ -108,7 +110,7 @@ size_t by_definition(const std::vector<int64_t>& given, size_t levels) {
 }
 
 TEST(Entropy, IsItsDefinition) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int turn = 0; turn < 8; ++turn) {

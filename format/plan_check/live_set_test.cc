@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "base/seeds_testing.h"
+
 namespace berth::format::plan_check {
 namespace {
 
@@ -36,7 +38,7 @@ std::vector<int32_t> found(const LiveSet& set, uint64_t begin, uint64_t end) {
 }
 
 TEST(LiveSet, FindsExactlyWhatOverlaps) {
-  const uint32_t seed = std::random_device()();
+  const uint32_t seed = testing::new_seed();
   std::mt19937 random(seed);
   for (const size_t count : std::vector<size_t>{1, 2, 3, 7, 8, 9, 64, 65, 130}) {
     Fixture fixture(random, count);

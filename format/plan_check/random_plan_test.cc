@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "format/plan_check/verify_plan.h"
 #include "format/verify.h"
 #include "format/write/programs_testing.h"
@@ -229,8 +230,7 @@ bool runs_well(const MethodDesc& method) {
 }
 
 TEST(RandomPlan, TheCheckAgreesWithRunningEveryPath) {
-  const char* given = std::getenv("BERTH_SEED");
-  const uint32_t first = given != nullptr ? static_cast<uint32_t>(std::atoll(given)) : std::random_device()() % 1000000;
+  const uint32_t first = berth::testing::new_seed();
   int sound = 0;
   constexpr int kPrograms = 3000;
   for (uint32_t seed = first; seed < first + kPrograms; ++seed) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "format/plan_check/verify_plan_testing.h"
 
 namespace berth::format {
@@ -217,8 +218,7 @@ bool sound_at_all_sizes(const RandomStack& stack) {
 }
 
 TEST(RandomStacks, TheOneAnswerForAllSizesIsThatOfEachSize) {
-  const char* given = std::getenv("BERTH_SEED");
-  const uint32_t first = given != nullptr ? static_cast<uint32_t>(std::atoll(given)) : std::random_device()() % 1000000;
+  const uint32_t first = berth::testing::new_seed();
   int sound = 0;
   constexpr int kPrograms = 200;
   for (uint32_t seed = first; seed < first + kPrograms; ++seed) {

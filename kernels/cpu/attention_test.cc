@@ -8,6 +8,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "kernels/cpu/simd_testing.h"
 #include "kernels/portable/kernel_testing.h"
 
@@ -171,7 +172,7 @@ TEST(Attention, MasksOfEveryWidth) {
 }
 
 TEST(Attention, RandomShapes) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
   const auto up_to = [&](int64_t n) { return static_cast<int32_t>(random() % static_cast<unsigned>(n)); };
   for (int i = 0; i < 40; ++i) {

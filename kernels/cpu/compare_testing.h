@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "base/seeds_testing.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/simd_testing.h"
 #include "kernels/portable/kernel_testing.h"
@@ -104,14 +105,9 @@ class OneAfterAnother final : public ThreadPool {
   bool backwards_;
 };
 
-/// A seed for a test's random numbers, printed when the test fails: SCOPED_TRACE(seed.text()). BERTH_SEED gives it.
+/// A seed for a test's random numbers, printed when the test fails: SCOPED_TRACE(seed.text()).
 struct Seed {
-  static unsigned given_or_new() {
-    const char* given = std::getenv("BERTH_SEED");
-    return given == nullptr ? std::random_device()() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
-  }
-
-  unsigned value = given_or_new();
+  unsigned value = testing::new_seed();
   std::string text() const { return "repeat with BERTH_SEED=" + std::to_string(value); }
 };
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "kernels/cpu/simd_testing.h"
 #include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/portable.h"
@@ -405,7 +406,7 @@ TEST(GroupedAttention, ScoresThatNoMemoryHoldsAreRefused) {
 }
 
 TEST(GroupedAttention, RandomShapesAgree) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
   const auto pick = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
   for (int round = 0; round < 30; ++round) {

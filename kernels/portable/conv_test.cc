@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "kernels/portable/conv_reference.h"
 #include "kernels/portable/kernel_testing.h"
 #include "kernels/portable/temp_bytes.h"
@@ -218,7 +219,7 @@ TEST(Convolution, ResultsDoNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Convolution, RandomShapesAreRight) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   const auto draw = [&](int64_t low, int64_t high) {
@@ -331,7 +332,7 @@ TEST(Convolution, RefusesImpossibleNumbers) {
 
 // Whatever the numbers: an error or a result, nothing written outside, no trap. Sanitizers see the rest.
 TEST(Convolution, NoArgumentsCrashIt) {
-  const unsigned seed = std::random_device()();
+  const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
   SCOPED_TRACE("seed " + std::to_string(seed));
   const int64_t kWild[] = {0, -1, 3, 5, 46341, INT32_MAX, int64_t{1} << 31, INT64_MAX, INT64_MIN};

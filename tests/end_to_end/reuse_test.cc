@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "base/seeds_testing.h"
 #include "base/text_testing.h"
 #include "compiler/check_program.h"
 #include "compiler/compile.h"
@@ -132,14 +133,9 @@ ir::Module random_module(unsigned seed, int64_t rows = 4, bool regions = true) {
   return ir::testing::RandomModule(seed, ir::testing::any_module(rows, regions)).make();
 }
 
-unsigned first_seed() {
-  const char* again = std::getenv("BERTH_SEED");
-  return again != nullptr ? static_cast<unsigned>(std::strtoul(again, nullptr, 10)) : std::random_device{}();
-}
-
 // Holds row 198: with views and without.
 TEST(MemoryReuse, NeverChangesANumberInRandomModules) {
-  const unsigned first = first_seed();
+  const unsigned first = testing::new_seed();
   int whole = 0;
   for (unsigned seed = first; seed < first + 150 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
@@ -285,7 +281,7 @@ TEST(MemoryReuse, ABranchsResultSurvivesOtherBranchesAndALoop) {
 
 // Kernels share the work of large tensors between threads; an element that one thread overwrites is another's input.
 TEST(MemoryReuse, NeverChangesANumberInLargeTensorsOnSeveralThreads) {
-  const unsigned first = first_seed();
+  const unsigned first = testing::new_seed();
   for (unsigned seed = first; seed < first + 6 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
     expect_equal_results(random_module(seed, 20'000, false), 3);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/memory/packing/bank_bound.h"
 #include "compiler/memory/packing/bank_wishes.h"
 #include "compiler/memory/packing/bound.h"
@@ -210,13 +211,8 @@ int64_t cost_by_exhaustion(const BankProblem& problem) {
   return least;
 }
 
-uint32_t seed_of_today() {
-  const char* given = std::getenv("BERTH_SEED");
-  return given != nullptr ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-}
-
 TEST(Banks, FewBuffersAreSolved) {
-  const uint32_t seed = seed_of_today();
+  const uint32_t seed = berth::testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int i = 0; i < 60; ++i) {
@@ -271,7 +267,7 @@ int64_t cost_by_banked_greedy(const BankProblem& problem) {
 }
 
 TEST(Banks, CostsNeverExceedThoseOfBankedGreedy) {
-  const uint32_t seed = seed_of_today();
+  const uint32_t seed = berth::testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int cheaper = 0;
@@ -313,7 +309,7 @@ BankProblem random_problem_in_place(std::mt19937& random, int count) {
 }
 
 TEST(Banks, TheBoundIsNeverOverWhatAPlanCosts) {
-  const uint32_t seed = seed_of_today();
+  const uint32_t seed = berth::testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int held = 0;
@@ -334,7 +330,7 @@ TEST(Banks, TheBoundIsNeverOverWhatAPlanCosts) {
 }
 
 TEST(Banks, TheBoundIsTight) {
-  const uint32_t seed = seed_of_today();
+  const uint32_t seed = berth::testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   double cost = 0;

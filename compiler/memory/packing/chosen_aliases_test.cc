@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/packing_testing.h"
 #include "compiler/memory/packing/plan_best.h"
@@ -246,7 +247,7 @@ class ByTheRule {
 };
 
 TEST(ChosenAliases, OneCandidateIsTakenExactlyAsTheRuleSays) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int taken = 0;
@@ -318,7 +319,7 @@ Problem growing_problem(std::mt19937* random, std::vector<CandidateGroup>* group
 }
 
 TEST(ChosenAliases, SeveralCandidatesAreTakenExactlyAsTheRuleSays) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int taken = 0;
@@ -412,7 +413,7 @@ void plan_with_and_without(unsigned seed, int rounds) {
   }
 }
 
-TEST(ChosenAliases, TheBoundCountsThemAndIsNeverAboveAPlan) { plan_with_and_without(std::random_device{}(), 100); }
+TEST(ChosenAliases, TheBoundCountsThemAndIsNeverAboveAPlan) { plan_with_and_without(berth::testing::new_seed(), 100); }
 
 // None was taken, and the search spent its nodes below what any plan without them needs.
 TEST(ChosenAliases, UnusedCandidatesLeaveThePlanUnchanged) { plan_with_and_without(39449600, 23); }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/math.h"
+#include "base/seeds_testing.h"
 #include "compiler/memory/packing/packing_testing.h"
 #include "compiler/memory/packing/placed_by_offset.h"
 
@@ -99,7 +100,7 @@ Layout random_layout(std::mt19937* random, int32_t life) {
 }
 
 TEST(Greedy, MatchesTryingEveryOffset) {
-  const auto seed = static_cast<uint32_t>(std::random_device{}());
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int by_offset = 0;

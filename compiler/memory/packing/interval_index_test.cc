@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "base/seeds_testing.h"
+
 namespace berth::packing {
 namespace {
 
@@ -43,8 +45,8 @@ TEST(IntervalIndex, LongOnesAreFoundFromTheirLastNumber) {
 }
 
 TEST(IntervalIndex, ThoseThatMeetAreFoundAtEveryLength) {
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const uint32_t seed = berth::testing::new_seed();
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {
     IntervalIndex index;

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/memory/packing/load.h"
 #include "compiler/memory/packing/packing_testing.h"
 
@@ -12,7 +13,7 @@ namespace berth::packing {
 namespace {
 
 TEST(Layout, SectionsMeetExactlyWhereStepsDo) {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/memory/packing/bound.h"
 #include "compiler/memory/packing/generators.h"
 #include "compiler/memory/packing/plan_best.h"
@@ -72,7 +73,7 @@ Verdict verdict_at(const Problem& p, int64_t capacity, const SearchOptions& opti
 
 TEST(Search, ASearchToItsEndProvesTheOptimum) {
   // Long lives in few sections, nearly flat on top: of these some have an optimum above their load.
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = berth::testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](int64_t count) { return static_cast<int64_t>(random()) % count; };

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "base/seeds_testing.h"
+
 namespace berth::scheduling {
 namespace {
 
@@ -162,9 +164,7 @@ Problem random_problem(std::mt19937& random) {
 }
 
 TEST(EverySchedule, IsALowerBoundForSmallGraphs) {
-  const char* given = std::getenv("BERTH_SEED");
-  const unsigned seed =
-      given == nullptr ? std::random_device{}() : static_cast<unsigned>(std::strtoul(given, nullptr, 10));
+  const unsigned seed = testing::new_seed();
   SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int exact = 0;

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/seeds_testing.h"
 #include "compiler/memory/scheduling/generators.h"
 
 namespace berth::scheduling {
@@ -164,7 +165,7 @@ Problem random_problem(std::mt19937& random, int32_t tasks) {
 }
 
 TEST(Schedule, IsOptimalForSmallGraphs) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int better = 0;
@@ -203,7 +204,7 @@ Problem random_problem_of_readers(std::mt19937& random, int32_t tasks) {
 }
 
 TEST(Schedule, IsOptimalForGraphsWithManyReaders) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
@@ -238,7 +239,7 @@ TEST(Schedule, IsCompleteWhereverTheTimeLimitStrikes) {
 }
 
 TEST(Schedule, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 400; ++round) {
@@ -262,7 +263,7 @@ TEST(Schedule, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
 TEST(Schedule, IsNeverWorseForThousandsOfGraphs) {
   const char* wanted = std::getenv("BERTH_GRAPHS");
   const int rounds = wanted != nullptr ? std::atoi(wanted) : 2000;
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   int better = 0;
@@ -345,7 +346,7 @@ TEST(Schedule, AnEmptyProblemHasAnEmptyOrder) {
 
 // RandWire's stages, within the states that every compilation may keep.
 TEST(Schedule, RandomlyWiredStagesAreProven) {
-  const uint32_t seed = std::random_device{}();
+  const uint32_t seed = testing::new_seed();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 40; ++round) {
