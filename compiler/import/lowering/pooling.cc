@@ -10,7 +10,8 @@ namespace {
 /// Whether the kernels can pad an axis by themselves.
 bool pads_inside(const Window& window, size_t axis) {
   const Dim begin = window.begins[axis];
-  return begin.is_constant() && begin == window.ends[axis] && 2 * begin.value <= window.kernel[axis];
+  return begin.is_constant() && begin == window.ends[axis] && begin.value >= 0 &&
+         2 * begin.value <= window.kernel[axis];
 }
 
 bool pads_inside(const Window& window) {
