@@ -26,6 +26,7 @@ struct Lines {
 
   float at[kFloats + kMore];
   bool has_nan[kMost];
+  float counts[kFloats + kLanes];  // of averages: what each window of a row counts across
 };
 
 template <bool kMax>
@@ -43,7 +44,17 @@ struct Rows {
   int64_t count, stride;
 };
 
-// `lanes` columns of the plane from `x` on, combined to `line`; their sum is added to `*sums`.
+Reach reach_of_row(const PlanePooling& p, int64_t row) {
+  return reach_of(p.height, row % p.height.out, p.count_include_pad);
+}
+
+Rows rows_under(const PlanePooling& p, int64_t row) {
+  const Reach reach = reach_of_row(p, row);
+  const float* plane = p.in + row / p.height.out * p.height.in * p.width.in;
+  return {plane + reach.first * p.width.in, reach.count, p.height.dilation * p.width.in};
+}
+
+// `lanes` columns of the plane from `x` on, combined to a register of `line`; their sum is added to `*sums`.
 template <bool kMax>
 HWY_INLINE void combine_part(const Rows& rows, int64_t x, int64_t lanes, float* line, FloatVector* sums) {
   const FloatTag d;
@@ -56,7 +67,7 @@ HWY_INLINE void combine_part(const Rows& rows, int64_t x, int64_t lanes, float* 
     if (kMax) sum = hn::Add(sum, value);
   }
   if (kMax) *sums = hn::Add(*sums, sum);
-  lanes == kLanes ? hn::StoreU(all, d, line + x) : store_part(all, line + x, lanes);
+  hn::StoreU(all, d, line + x);
 }
 
 // The same of two registers, so that one's operations are done while the other's wait.
@@ -79,7 +90,7 @@ HWY_INLINE void combine_two(const Rows& rows, int64_t x, float* line, FloatVecto
   hn::StoreU(b, d, line + x + kLanes);
 }
 
-// Columns [begin, end) of the plane, all within it, combined to `line`. False where one of them may be a NaN, of which
+// Columns [begin, end) of the plane, all within it, combined to `line`, the last register whole. False where one of them may be a NaN, of which
 // the sums tell, as of infinities of both signs. REQUIRES: rows.count > 0.
 template <bool kMax>
 bool combine_rows(const Rows& rows, int64_t begin, int64_t end, float* line) {
@@ -88,60 +99,68 @@ bool combine_rows(const Rows& rows, int64_t begin, int64_t end, float* line) {
   line -= begin;
   int64_t x = begin;
   for (; x + 2 * kLanes <= end; x += 2 * kLanes) combine_two<kMax>(rows, x, line, &sums);
-  for (; x + kLanes <= end; x += kLanes) combine_part<kMax>(rows, x, kLanes, line, &sums);
-  if (x < end && end - begin >= kLanes) {
-    combine_part<kMax>(rows, end - kLanes, kLanes, line, &sums);
-  } else if (x < end) {
-    combine_part<kMax>(rows, x, end - x, line, &sums);
-  }
+  for (; x < end; x += kLanes) combine_part<kMax>(rows, x, std::min(kLanes, end - x), line, &sums);
   return !kMax || hn::AllFalse(d, hn::IsNaN(sums));
 }
 
-// `count` windows of the line, kStride apart; 0: any stride.
+// kLanes windows of the line, kStride apart, from `first` on.
 template <bool kMax, int kStride>
-void combine_columns(const float* line, const portable::WindowAxis& width, int64_t count, float* out) {
+HWY_INLINE FloatVector combine_windows(const float* first, const portable::WindowAxis& width) {
+  const FloatTag d;
+  FloatVector all = hn::Set(d, neutral<kMax>());
+  for (int64_t k = 0; k < width.kernel; ++k) {
+    const float* tap = first + k * width.dilation;
+    if (kStride == 1) {
+      all = combine<kMax>(all, hn::LoadU(d, tap));
+      continue;
+    }
+    FloatVector even, odd;
+    hn::LoadInterleaved2(d, tap, even, odd);
+    all = combine<kMax>(all, even);
+    if (width.dilation != 1 || k + 1 == width.kernel) continue;
+    all = combine<kMax>(all, odd);
+    ++k;
+  }
+  return all;
+}
+
+// `count` windows of the line, kStride apart. Averages are divided by `counts` and `rows`. Parts of a register are
+// stored slowly: the last one reaches back where it can.
+template <bool kMax, int kStride>
+void combine_columns(const float* line, const portable::WindowAxis& width, int64_t count, const float* counts,
+                     float rows, float* out) {
   const FloatTag d;
   for (int64_t x = 0; x < count; x += kLanes) {
-    FloatVector all = hn::Set(d, neutral<kMax>());
-    const float* first = line + x * kStride;
-    for (int64_t k = 0; k < width.kernel; ++k) {
-      const float* tap = first + k * width.dilation;
-      if (kStride == 1) {
-        all = combine<kMax>(all, hn::LoadU(d, tap));
-        continue;
-      }
-      FloatVector even, odd;
-      hn::LoadInterleaved2(d, tap, even, odd);
-      all = combine<kMax>(all, even);
-      if (width.dilation != 1 || k + 1 == width.kernel) continue;
-      all = combine<kMax>(all, odd);
-      ++k;
-    }
-    if (count - x >= kLanes) {
+    if (x + kLanes > count && count >= kLanes) x = count - kLanes;
+    FloatVector all = combine_windows<kMax, kStride>(line + x * kStride, width);
+    if (!kMax) all = hn::Div(all, hn::Mul(hn::Set(d, rows), hn::LoadU(d, counts + x)));
+    if (count >= kLanes) {
       hn::StoreU(all, d, out + x);
     } else {
-      store_part(all, out + x, count - x);
+      store_part(all, out + x, count);
     }
   }
 }
 
 template <bool kMax>
-void combine_far_columns(const float* line, const portable::WindowAxis& width, int64_t count, float* out) {
+void combine_far_columns(const float* line, const portable::WindowAxis& width, int64_t count, const float* counts,
+                         float rows, float* out) {
   for (int64_t x = 0; x < count; ++x, line += width.stride) {
     float all = neutral<kMax>();
     for (int64_t k = 0; k < width.kernel; ++k) {
       const float value = line[k * width.dilation];
       all = kMax ? std::max(all, value) : all + value;
     }
-    out[x] = all;
+    out[x] = kMax ? all : all / (rows * counts[x]);
   }
 }
 
-// Windows [begin, end) of a row, one by one.
-void max_with_nan(const PlanePooling& p, const Rows& rows, int64_t begin, int64_t end, float* out) {
+// Windows [begin, end) of a row of the result, one by one.
+HWY_NOINLINE void max_with_nan(const PlanePooling& p, int64_t row, int64_t begin, int64_t end) {
+  const Rows rows = rows_under(p, row);
   for (int64_t x = begin; x < end; ++x) {
     const Reach columns = reach_of(p.width, x, false);
-    float most = neutral<true>();
+    float most = -std::numeric_limits<float>::infinity();
     for (int64_t y = 0; y < rows.count; ++y) {
       const float* in = rows.in + y * rows.stride + columns.first;
       for (int64_t k = 0; k < columns.count; ++k) {
@@ -149,26 +168,24 @@ void max_with_nan(const PlanePooling& p, const Rows& rows, int64_t begin, int64_
         if (value > most || value != value) most = value;
       }
     }
-    out[x] = most;
+    p.out[row * p.width.out + x] = most;
   }
 }
 
-// What sums of windows are divided by: one number for those that lie within the plane.
-void divide(const PlanePooling& p, const Reach& rows, float* out) {
-  if (rows.count == 0) return std::fill(out, out + p.width.out, 0.0f);
-  const portable::WindowAxis& width = p.width;
-  const auto divide_one = [&](int64_t x) {
-    const Reach columns = reach_of(width, x, p.count_include_pad);
-    const int64_t divisor = p.divisor != 0 ? p.divisor : rows.counted * columns.counted;
-    out[x] = columns.count == 0 ? 0.0f : out[x] / static_cast<float>(divisor);
-  };
-  const int64_t room = width.in + width.padding - width.kernel;
-  const int64_t begin = std::min(width.out, steps(width.padding, width.stride));
-  const int64_t end = std::clamp(room < 0 ? 0 : room / width.stride + 1, begin, width.out);
-  for (int64_t x = 0; x < begin; ++x) divide_one(x);
-  const float whole = static_cast<float>(p.divisor != 0 ? p.divisor : rows.counted * width.kernel);
-  for (int64_t x = begin; x < end; ++x) out[x] /= whole;
-  for (int64_t x = end; x < width.out; ++x) divide_one(x);
+// What the windows of a row of the result count down, and each across, in an average: 1 where they cover nothing, whose
+// sum is 0.
+float rows_counted(const PlanePooling& p, int64_t row) {
+  const Reach rows = reach_of_row(p, row);
+  return rows.count == 0 || p.divisor != 0 ? 1.0f : static_cast<float>(rows.counted);
+}
+
+HWY_NOINLINE void count_columns(const PlanePooling& p, int64_t begin, int64_t count, float* counts) {
+  for (int64_t x = 0; x < count; ++x) {
+    const Reach columns = reach_of(p.width, begin + x, p.count_include_pad);
+    const int64_t counted = columns.count == 0 ? 1 : columns.counted;
+    counts[x] = static_cast<float>(p.divisor != 0 ? p.divisor : counted);
+  }
+  std::fill(counts + count, counts + count + kLanes, 1.0f);
 }
 
 // Some rows of the result, and as many of its columns.
@@ -176,16 +193,6 @@ struct Block {
   int64_t row, rows;
   int64_t column, columns;
 };
-
-// What the windows of a row of the result see of their plane.
-Rows rows_under(const PlanePooling& p, int64_t row, const Reach& reach) {
-  const float* plane = p.in + row / p.height.out * p.height.in * p.width.in;
-  return {plane + reach.first * p.width.in, reach.count, p.height.dilation * p.width.in};
-}
-
-Reach reach_of_row(const PlanePooling& p, int64_t row) {
-  return reach_of(p.height, row % p.height.out, p.count_include_pad);
-}
 
 // A line of `floats` columns from that of the first window of `block` on, with what stands for padding. Whether it may
 // have a NaN.
@@ -195,29 +202,30 @@ bool make_line(const PlanePooling& p, const Rows& rows, const Block& block, int6
   const int64_t begin = std::clamp<int64_t>(first, 0, p.width.in);
   const int64_t end = rows.count == 0 ? begin : std::clamp<int64_t>(first + floats, begin, p.width.in);
   std::fill(line, line + (begin - first), neutral<kMax>());
+  const bool has_nan = begin < end && !combine_rows<kMax>(rows, begin, end, line + (begin - first));
   std::fill(line + (end - first), line + floats + Lines::kMore, neutral<kMax>());
-  return begin < end && !combine_rows<kMax>(rows, begin, end, line + (begin - first));
+  return has_nan;
 }
 
 template <bool kMax>
 void run_block(const PlanePooling& p, const Block& block, int64_t floats, Lines* lines) {
   const int64_t pitch = floats + Lines::kMore;
   for (int64_t i = 0; i < block.rows; ++i) {
-    const Rows rows = rows_under(p, block.row + i, reach_of_row(p, block.row + i));
-    lines->has_nan[i] = make_line<kMax>(p, rows, block, floats, lines->at + i * pitch);
+    lines->has_nan[i] = make_line<kMax>(p, rows_under(p, block.row + i), block, floats, lines->at + i * pitch);
   }
   for (int64_t i = 0; i < block.rows; ++i) {
+    const int64_t row = block.row + i;
     const float* line = lines->at + i * pitch;
-    float* out = p.out + (block.row + i) * p.width.out;
+    float* out = p.out + row * p.width.out + block.column;
+    const float rows = kMax ? 1.0f : rows_counted(p, row);
     if (lines->has_nan[i]) {
-      const Rows rows = rows_under(p, block.row + i, reach_of_row(p, block.row + i));
-      max_with_nan(p, rows, block.column, block.column + block.columns, out);
+      max_with_nan(p, row, block.column, block.column + block.columns);
     } else if (p.width.stride == 1) {
-      combine_columns<kMax, 1>(line, p.width, block.columns, out + block.column);
+      combine_columns<kMax, 1>(line, p.width, block.columns, lines->counts, rows, out);
     } else if (p.width.stride == 2) {
-      combine_columns<kMax, 2>(line, p.width, block.columns, out + block.column);
+      combine_columns<kMax, 2>(line, p.width, block.columns, lines->counts, rows, out);
     } else {
-      combine_far_columns<kMax>(line, p.width, block.columns, out + block.column);
+      combine_far_columns<kMax>(line, p.width, block.columns, lines->counts, rows, out);
     }
   }
 }
@@ -233,10 +241,9 @@ void run_rows(const PlanePooling& p, int64_t begin, int64_t end) {
     const int64_t count = std::min(rows, end - row);
     for (int64_t x = 0; x < p.width.out; x += columns) {
       const int64_t there = std::min(columns, p.width.out - x);
+      if (!kMax && (row == begin || there < p.width.out)) count_columns(p, x, there, lines.counts);
       run_block<kMax>(p, {row, count, x, there}, (there - 1) * p.width.stride + window, &lines);
     }
-    if (kMax) continue;
-    for (int64_t i = row; i < row + count; ++i) divide(p, reach_of_row(p, i), p.out + i * p.width.out);
   }
 }
 
