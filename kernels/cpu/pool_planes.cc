@@ -90,8 +90,8 @@ HWY_INLINE void combine_two(const Rows& rows, int64_t x, float* line, FloatVecto
   hn::StoreU(b, d, line + x + kLanes);
 }
 
-// Columns [begin, end) of the plane, all within it, combined to `line`, the last register whole. False where one of them may be a NaN, of which
-// the sums tell, as of infinities of both signs. REQUIRES: rows.count > 0.
+// Columns [begin, end) of the plane, all within it, combined to `line`, the last register whole. False where one of
+// them may be a NaN, of which the sums tell, as of infinities of both signs. REQUIRES: rows.count > 0.
 template <bool kMax>
 bool combine_rows(const Rows& rows, int64_t begin, int64_t end, float* line) {
   const FloatTag d;
@@ -172,17 +172,15 @@ HWY_NOINLINE void max_with_nan(const PlanePooling& p, int64_t row, int64_t begin
   }
 }
 
-// What the windows of a row of the result count down, and each across, in an average: 1 where they cover nothing, whose
-// sum is 0.
+// What the windows of a row of the result count down, and each across, in an average. Each of those covers an element:
+// no padding is more than half a window, and no window starts behind the plane.
 float rows_counted(const PlanePooling& p, int64_t row) {
-  const Reach rows = reach_of_row(p, row);
-  return rows.count == 0 || p.divisor != 0 ? 1.0f : static_cast<float>(rows.counted);
+  return p.divisor != 0 ? 1.0f : static_cast<float>(reach_of_row(p, row).counted);
 }
 
 HWY_NOINLINE void count_columns(const PlanePooling& p, int64_t begin, int64_t count, float* counts) {
   for (int64_t x = 0; x < count; ++x) {
-    const Reach columns = reach_of(p.width, begin + x, p.count_include_pad);
-    const int64_t counted = columns.count == 0 ? 1 : columns.counted;
+    const int64_t counted = reach_of(p.width, begin + x, p.count_include_pad).counted;
     counts[x] = static_cast<float>(p.divisor != 0 ? p.divisor : counted);
   }
   std::fill(counts + count, counts + count + kLanes, 1.0f);
