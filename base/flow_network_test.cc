@@ -14,7 +14,7 @@ namespace {
 
 TEST(FlowNetwork, TheLargestFlowIsTheLeastCut) {
   const unsigned seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
     FlowNetwork network;

@@ -14,13 +14,14 @@
 
 namespace berth::testing {
 
-/// A seed of a test's random numbers, a new one in every run unless one is given. The test prints it when it fails.
+/// A seed of a test's random numbers, a new one in every run unless one is given, so small that those behind it are
+/// numbers too. The test prints it when it fails, as BERTH_SEED.
 inline unsigned new_seed() {
   for (const char* name : {"BERTH_SEED", "BERTH_NEW_SEEDS"}) {
     const char* given = std::getenv(name);
     if (given != nullptr) return static_cast<unsigned>(std::strtoul(given, nullptr, 10));
   }
-  return std::random_device()();
+  return std::random_device()() % 1'000'000'000;
 }
 
 /// Calls `one` with consecutive seeds, from new_seed() on: at least `least` of them, more for BERTH_SECONDS, and none

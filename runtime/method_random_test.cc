@@ -199,7 +199,7 @@ TEST(MethodRandom, RandomProgramsTouchOnlyTheirOwnMemory) {
   const uint32_t first = testing::new_seed();
   constexpr uint32_t kPrograms = 4000;
   for (uint32_t i = 0; i < kPrograms; ++i) {
-    SCOPED_TRACE(::testing::Message() << "seed " << first + i);
+    SCOPED_TRACE(::testing::Message() << "BERTH_SEED=" << first + i);
     try_program(first + i, &tally);
     if (HasFatalFailure()) return;
   }

@@ -16,7 +16,7 @@ ir::Module random_module(unsigned seed) { return ir::testing::RandomModule(seed,
 TEST(RandomEmit, FilesAreSoundUnderEveryPlanner) {
   const unsigned first = berth::testing::new_seed();
   for (unsigned seed = first; seed < first + 300; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
     ir::Module module = random_module(seed);
     const Status verified = ir::verify(module);
     ASSERT_TRUE(verified.ok()) << verified.error().text();

@@ -21,8 +21,6 @@ constexpr int64_t kMostExact = 1 << 16;
 // The largest difference between a byte and its zero point. Where that is infinite as a float, the mean could be.
 constexpr float kMostSteps = 255;
 
-bool is_mean_input(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 // How many numbers each mean is of; 0 where that is not known.
 int64_t count_of(const DimList& dims, const ir::TensorType& type) {
   int64_t count = 1;
@@ -45,7 +43,7 @@ Expected<passes::Action> move_mean(Context& context, ir::Builder& build, NodeId 
   }
   const ir::TensorType& type = context.type(bytes->integers);
   const float scale = static_cast<float>(*bytes->scale.number());
-  const int64_t count = is_mean_input(type.dtype) ? count_of(*dims, type) : 0;
+  const int64_t count = is_byte(type.dtype) ? count_of(*dims, type) : 0;
   if (count < 2 || count > kMostExact || !std::isfinite(kMostSteps * scale)) return passes::Action::keep();
   std::vector<ir::Argument> args = node.args;
   args[arg::mean_out::self] = bytes->integers;

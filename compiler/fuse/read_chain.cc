@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "compiler/fuse/fuse_activations.h"
+#include "compiler/fuse/quantized_pairs.h"
 #include "compiler/fuse/wide_values.h"
 
 namespace berth::fuse {
@@ -51,8 +52,6 @@ std::optional<Op> binary_op(const Node& node) {
   }
 }
 
-bool is_of_bytes(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 // Steps that a node becomes by itself.
 size_t own_steps(const Node& node) {
   if (quantises(node)) return 6;
@@ -75,7 +74,7 @@ class Reader {
       : context_(context), bytes_(bytes), halves_(halves), read_often_(read_often), shallow_(shallow) {}
 
   bool only_dequantises(const Chain& chain) const {
-    if (chain.inputs.size() != 1 || !is_of_bytes(type_of(chain.inputs[0])) || chain.steps.size() > kDequantising) {
+    if (chain.inputs.size() != 1 || !is_byte(type_of(chain.inputs[0])) || chain.steps.size() > kDequantising) {
       return false;
     }
     return std::all_of(chain.steps.begin(), chain.steps.end(),
@@ -145,7 +144,7 @@ class Reader {
     const ir::TensorType& now = context_.type(node.results[0]);
     if (before.shape != now.shape || before.dim_order != now.dim_order) return false;
     const bool widens = now.dtype == DType::kF32 && before.dtype != DType::kF32;
-    const bool narrows = before.dtype == DType::kF32 && is_of_bytes(now.dtype);
+    const bool narrows = before.dtype == DType::kF32 && is_byte(now.dtype);
     const bool passes = halves_ && has_16_bits(now.dtype) && is_float(from);
     if (!narrows && !passes && !(widens && elementwise::is_input_type(before.dtype))) return false;
     *result = value(from, node, after, chain);
@@ -163,7 +162,7 @@ class Reader {
     const auto zero = context_.number(node.args[arg::quantize_per_tensor_out::zero_point]);
     const auto low = context_.number(node.args[arg::quantize_per_tensor_out::quant_min]);
     const auto high = context_.number(node.args[arg::quantize_per_tensor_out::quant_max]);
-    if (!is_f32(x) || !is_of_bytes(dtype) || !scale || !zero || !low || !high) return false;
+    if (!is_f32(x) || !is_byte(dtype) || !scale || !zero || !low || !high) return false;
     Operand y = chain->step(Op::kMul, value(x, node, after, chain), chain->constant(1 / *scale));
     y = chain->step(Op::kAdd, chain->step(Op::kRound, y), chain->constant(*zero));
     y = chain->step(Op::kClamp, y, chain->constant(*low), chain->constant(*high));
@@ -178,7 +177,7 @@ class Reader {
     const auto scale = context_.number(node.args[arg::dequantize_per_tensor_out::scale]);
     const auto zero = context_.number(node.args[arg::dequantize_per_tensor_out::zero_point]);
     const bool fits = scale && zero && std::fabs(*zero) <= kMostZero;
-    if (!fits || !is_of_bytes(type_of(x)) || !is_f32(node.results[0])) return false;
+    if (!fits || !is_byte(type_of(x)) || !is_f32(node.results[0])) return false;
     const Operand distance = chain->step(Op::kSub, value(x, node, after, chain), chain->constant(*zero));
     *result = chain->step(Op::kMul, distance, chain->constant(*scale));
     return true;
@@ -246,7 +245,7 @@ class Reader {
     const Node* maker = context_.maker(value);
     const bool room = maker != nullptr && has_room(*chain, steps_of(*maker) + after);
     if (!room || context_.type(value).shape != context_.type(reader.results[0]).shape) return chain->input(value);
-    if (shallow_ && is_of_bytes(type_of(value))) return chain->input(value);
+    if (shallow_ && is_byte(type_of(value))) return chain->input(value);
     const bool alone = context_.uses(value) == 1 && read_often_.count(value) == 0;
     Chain longer = *chain;
     Operand result;

@@ -29,7 +29,7 @@ std::vector<uint8_t> program_bytes_of(unsigned seed) {
 
 TEST(PlanMemory, TheSameModuleGivesTheSameBytesInEveryThread) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   constexpr unsigned kModules = 12;
   std::vector<std::vector<uint8_t>> alone;
   for (unsigned i = 0; i < kModules; ++i) alone.push_back(program_bytes_of(seed + i));

@@ -111,7 +111,7 @@ size_t by_definition(const std::vector<int64_t>& given, size_t levels) {
 
 TEST(Entropy, IsItsDefinition) {
   const unsigned seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int turn = 0; turn < 8; ++turn) {
     const double spread = std::uniform_real_distribution<>(10, 60)(random);

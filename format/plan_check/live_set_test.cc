@@ -58,7 +58,7 @@ TEST(LiveSet, FindsExactlyWhatOverlaps) {
       for (size_t k = 0; k < count; ++k) {
         if (in[k] && fixture.begins[k] < end && begin < fixture.ends[k]) expected.push_back(static_cast<int32_t>(k));
       }
-      ASSERT_EQ(found(set, begin, end), expected) << "seed " << seed << ", " << count << " ranges, step " << step;
+      ASSERT_EQ(found(set, begin, end), expected) << "BERTH_SEED=" << seed << ", " << count << " ranges, step " << step;
     }
   }
 }

@@ -26,12 +26,6 @@ LastPooling last_pooling(const portable::Pooling& p, LastPooling::Kind kind) {
   return last;
 }
 
-Error run(KernelContext& context, const LastPooling& pooling) {
-  const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, pooling.row_work()));
-  context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { pool_rows(pooling, begin, end); });
-  return Error::kOk;
-}
-
 // REQUIRES: are_dense_f32() of both, to be run.
 PlanePooling plane_pooling(const portable::Pooling& p) {
   PlanePooling planes;
@@ -43,9 +37,11 @@ PlanePooling plane_pooling(const portable::Pooling& p) {
   return planes;
 }
 
-Error run(KernelContext& context, const PlanePooling& pooling) {
+// Calls f(pooling, begin, end) for all rows of the result, on the context's threads.
+template <typename Pooling>
+Error run(KernelContext& context, const Pooling& pooling, void (*f)(const Pooling&, int64_t, int64_t)) {
   const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, pooling.row_work()));
-  context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { plane_rows(pooling, begin, end); });
+  context.parallel_for(pooling.rows(), grain, [&](int64_t begin, int64_t end) { f(pooling, begin, end); });
   return Error::kOk;
 }
 
@@ -90,8 +86,8 @@ Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_in
   if (!last && !planes.is_short()) return portable::max_pool2d_with_indices_out(context, args);
   Error error = portable::resize_out(context, indices, portable::pooling_sizes(p).span());
   if (error != Error::kOk || !begin_pooling(context, p, &error)) return error;
-  if (!last) return run(context, planes);
-  return type == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax)) : run_small(context, p);
+  if (!last) return run(context, planes, plane_rows);
+  return type == DType::kF32 ? run(context, last_pooling(p, LastPooling::kMax), pool_rows) : run_small(context, p);
 }
 
 Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& args) {
@@ -112,11 +108,11 @@ Error avg_pool2d_out(KernelContext& context, const arguments::avg_pool2d_out& ar
   planes.divisor = divisor;
   Error error = Error::kOk;
   if (!begin_pooling(context, p, &error)) return error;
-  if (!last) return run(context, planes);
+  if (!last) return run(context, planes, plane_rows);
   LastPooling pooling = last_pooling(p, LastPooling::kAverage);
   pooling.count_include_pad = args.count_include_pad;
   pooling.divisor = divisor;
-  return run(context, pooling);
+  return run(context, pooling, pool_rows);
 }
 
 Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_avg_pool2d_out& args) {
@@ -136,7 +132,7 @@ Error adaptive_avg_pool2d_out(KernelContext& context, const arguments::adaptive_
   LastPooling last = last_pooling(p, LastPooling::kAdaptive);
   last.height.kernel = (p.axis[0].in + sizes[0] - 1) / sizes[0];
   last.width.kernel = (p.axis[1].in + sizes[1] - 1) / sizes[1];
-  return run(context, last);
+  return run(context, last, pool_rows);
 }
 
 }  // namespace berth::cpu

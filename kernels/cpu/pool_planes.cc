@@ -260,7 +260,7 @@ namespace berth::cpu {
 HWY_EXPORT(rows_of_planes);
 
 bool PlanePooling::is_short() const {
-  constexpr int64_t kMost = 1024;
+  constexpr int64_t kMost = 1024;  // half of a line
   return width.kernel <= kMost && width.dilation <= kMost && width.stride <= kMost &&
          (width.kernel - 1) * width.dilation < kMost;
 }

@@ -44,6 +44,15 @@ class RandomPool {
   std::mt19937 engine_;
 };
 
+/// Calls f(random, turn) so often.
+template <typename F>
+void in_turns(int count, F&& f) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  RandomPool random(seed.value);
+  for (int i = 0; i < count && !::testing::Test::HasFailure(); ++i) f(random, i);
+}
+
 // The size of the result; below 1 when there is none.
 int32_t pooled(const Axes& a, size_t axis, int64_t in, bool dilated) {
   const int64_t reach = (dilated ? a.dilation[axis] : 1) * (a.kernel[axis] - 1) + 1;
@@ -90,42 +99,33 @@ void expect_averages(const Axes& a, const Array& image, int64_t divisor) {
 }
 
 TEST(PoolLast, RandomMaximaKeepNaN) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  in_turns(60, [](RandomPool& random, int i) {
     const Array image = random.image(i % 2 == 1);
     expect_maxima(random, image);
-  }
+  });
 }
 
 TEST(PoolLast, RandomMaximaOfBytes) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  in_turns(60, [](RandomPool& random, int i) {
     const DType type = i % 2 == 0 ? DType::kU8 : DType::kI8;
     const Array image(type, random.image(false).sizes(), {}, kLast);
     for (int64_t k = 0; k < image.tensor().numel(); ++k) {
       image.tensor().data<uint8_t>()[k] = static_cast<uint8_t>(random.from_to(0, 255));
     }
     expect_maxima(random, image, 0);
-  }
+  });
 }
 
 // Infinities of both signs, zeros, NaNs; the sign of a NaN is the processor's.
 TEST(PoolLast, RandomMaximaOfBf16) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  in_turns(60, [](RandomPool& random, int i) {
     const Array image = as_type(random.image(i % 2 == 1), DType::kBF16);
     for (int64_t k = 0; k < image.tensor().numel(); ++k) {
       uint16_t& x = image.tensor().data<uint16_t>()[k];
       if ((x & 0x7fff) > 0x7f80 && random.from_to(0, 1) == 1) x = static_cast<uint16_t>(x ^ 0x8000);
     }
     expect_maxima(random, image, 0);
-  }
+  });
 }
 
 TEST(PoolLast, IndicesThatAreRead) {
@@ -138,33 +138,24 @@ TEST(PoolLast, IndicesThatAreRead) {
 }
 
 TEST(PoolLast, RandomAverages) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 30; ++i) {
+  in_turns(30, [](RandomPool& random, int i) {
     const Array image = random.image(i % 4 == 1);
     expect_averages(random.axes(), image, random.from_to(1, 5));
-  }
+  });
 }
 
 TEST(PoolPlanes, RandomMaximaKeepNaN) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 120; ++i) {
+  in_turns(120, [](RandomPool& random, int i) {
     const Array image = random.planes(i % 2 == 1, i % 3 == 0 ? 12 : 70);
     expect_maxima(random, image, 0);
-  }
+  });
 }
 
 TEST(PoolPlanes, RandomAverages) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  in_turns(60, [](RandomPool& random, int i) {
     const Array image = random.planes(i % 4 == 1, i % 3 == 0 ? 12 : 70);
     expect_averages(random.axes(), image, random.from_to(1, 5));
-  }
+  });
 }
 
 // Longer than what is kept of a row at a time, with windows and steps that leave out most of it, and too long for it.
@@ -207,23 +198,17 @@ TEST(PoolPlanes, OfOneImageWithoutABatch) {
 }
 
 TEST(PoolLast, RandomAdaptiveAverages) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 40; ++i) {
+  in_turns(40, [](RandomPool& random, int) {
     const Array image = random.image(false);
     const std::vector<int64_t> size = random.pair(1, 14);
     const std::vector<int32_t> sizes = {image.sizes()[0], image.sizes()[1], static_cast<int32_t>(size[0]),
                                         static_cast<int32_t>(size[1])};
     expect_same_as_portable("aten::_adaptive_avg_pool2d.out", {image, size}, {Array(DType::kF32, sizes, {}, kLast)});
-  }
+  });
 }
 
 TEST(MeanLast, OverPixelsRowsAndOtherDimensions) {
-  const Seed seed;
-  SCOPED_TRACE(seed.text());
-  RandomPool random(seed.value);
-  for (int i = 0; i < 60; ++i) {
+  in_turns(60, [](RandomPool& random, int i) {
     const Array image = random.image(i % 4 == 1);
     const std::vector<int32_t> s = image.sizes();
     const bool keep = i % 2 == 0;
@@ -235,7 +220,7 @@ TEST(MeanLast, OverPixelsRowsAndOtherDimensions) {
     expect_same_as_portable(
         "aten::mean.out", {image, std::vector<int64_t>{0, 2}, false, nullptr},
         {Array(DType::kF32, {s[1], s[3]}, {}, i % 2 == 0 ? std::vector<uint8_t>{0, 1} : std::vector<uint8_t>{1, 0})});
-  }
+  });
 }
 
 TEST(MeanLast, ManyPixelsOfFewChannelsAndFewOfMany) {

@@ -224,7 +224,7 @@ TEST(Pool, MatchesItsDefinitionForEveryShapeDtypeOrderAndThreadCount) {
 TEST(Pool, NoArgumentsCrashIt) {
   const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   const int64_t kWild[] = {0, -1, 3, 5, 46341, INT32_MAX, int64_t{1} << 31, INT64_MAX, INT64_MIN};
   const auto number = [&](int64_t tame) {
     return random() % 12 == 0 ? kWild[random() % std::size(kWild)] : tame + static_cast<int64_t>(random() % 2);

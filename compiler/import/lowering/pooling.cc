@@ -74,10 +74,14 @@ ValueId pool_windows(Lowering& n, ValueId x, const Window& w, double padding, Po
   if (!n.ok() || s.size() != w.rank() + 2) return {};
   // Over dimensions `a` and `b`; -1: over one of size 1.
   const auto over = [&](ValueId image, int a, int b) {
-    const auto two = [&](auto&& of, Dim none) { return DimList{a < 0 ? none : of(a), b < 0 ? none : of(b)}; };
-    return pool(n, image,
-                {two([&](int i) { return Dim(w.kernel[i]); }, 1), two([&](int i) { return Dim(w.strides[i]); }, 1),
-                 two([&](int i) { return inside[i]; }, 0), two([&](int i) { return Dim(w.dilations[i]); }, 1)});
+    Pooling2d p;
+    for (const int i : {a, b}) {
+      p.kernel.emplace_back(i < 0 ? 1 : w.kernel[i]);
+      p.strides.emplace_back(i < 0 ? 1 : w.strides[i]);
+      p.padding.push_back(i < 0 ? Dim(0) : inside[i]);
+      p.dilations.emplace_back(i < 0 ? 1 : w.dilations[i]);
+    }
+    return pool(n, image, p);
   };
   if (w.rank() == 2) return over(x, 0, 1);
   if (w.rank() == 1) {

@@ -79,7 +79,7 @@ TEST(ConvInteger, PaddingIsTheZeroPoint) {
 TEST(ConvInteger, LongSumsAreExact) {
   const unsigned seed = testing::new_seed();
   std::mt19937 random(seed);
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   for (const int64_t groups : {1, 2}) {
     for (const bool known : {false, true}) {
       const int64_t channels = 200 / groups;

@@ -248,7 +248,7 @@ class ByTheRule {
 
 TEST(ChosenAliases, OneCandidateIsTakenExactlyAsTheRuleSays) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int taken = 0;
   int left = 0;
@@ -320,7 +320,7 @@ Problem growing_problem(std::mt19937* random, std::vector<CandidateGroup>* group
 
 TEST(ChosenAliases, SeveralCandidatesAreTakenExactlyAsTheRuleSays) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int taken = 0;
   int left = 0;
@@ -381,7 +381,7 @@ TEST(ChosenAliases, AConsumerThatWouldDestroyAPartIsNotTaken) {
 
 /// Fuzz: random chains, joins and concatenations under every planner; never higher than without any candidate.
 void plan_with_and_without(unsigned seed, int rounds) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < rounds; ++round) {
     Problem p;

@@ -69,7 +69,7 @@ TEST(Csv, BadFilesAreRefusedWithTheLine) {
 
 TEST(Csv, RandomBytesNeverCrashTheReaderAndMessagesStayPrintable) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   const std::string seeds = "id,lower,upper,size,alignment\na,0,3,100,16\n";
   for (int round = 0; round < 2000; ++round) {

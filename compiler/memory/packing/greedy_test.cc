@@ -101,7 +101,7 @@ Layout random_layout(std::mt19937* random, int32_t life) {
 
 TEST(Greedy, MatchesTryingEveryOffset) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int by_offset = 0;
   int by_life = 0;

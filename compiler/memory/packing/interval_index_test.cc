@@ -46,7 +46,7 @@ TEST(IntervalIndex, LongOnesAreFoundFromTheirLastNumber) {
 
 TEST(IntervalIndex, ThoseThatMeetAreFoundAtEveryLength) {
   const uint32_t seed = berth::testing::new_seed();
-  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  SCOPED_TRACE(::testing::Message() << "BERTH_SEED=" << seed);
   std::mt19937_64 random(seed);
   for (int round = 0; round < 200; ++round) {
     IntervalIndex index;

@@ -14,7 +14,7 @@ namespace {
 
 TEST(Layout, SectionsMeetExactlyWhereStepsDo) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
     // Far steps are numbered by sorting, near ones by a table.

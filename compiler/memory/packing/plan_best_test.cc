@@ -368,7 +368,7 @@ TEST(PlanBest, LiveRangesAtTheEndsOfTimeDoNotOverflow) {
 TEST(PlanBest, RandomProblemsAreSolvedSoundlyByEveryPlanner) {
   const unsigned seed = berth::testing::new_seed();
   RecordProperty("seed", std::to_string(seed));
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 60; ++round) {
     const int64_t steps = 1 + below(random, 40);
@@ -401,7 +401,7 @@ TEST(PlanBest, RandomProblemsAreSolvedSoundlyByEveryPlanner) {
 TEST(PlanBest, TheBoundIsNeverAboveAnOptimalPlan) {
   // Every order of placing at the lowest free offset: one of them reaches the optimum when alignments are equal.
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 40; ++round) {
     std::vector<Buffer> buffers(2 + random() % 4);

@@ -74,7 +74,7 @@ Verdict verdict_at(const Problem& p, int64_t capacity, const SearchOptions& opti
 TEST(Search, ASearchToItsEndProvesTheOptimum) {
   // Long lives in few sections, nearly flat on top: of these some have an optimum above their load.
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   const auto below = [&](int64_t count) { return static_cast<int64_t>(random()) % count; };
   int above_load = 0;

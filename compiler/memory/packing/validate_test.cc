@@ -127,7 +127,7 @@ bool shares_bytes(const Problem& p, const Plan& plan) {
 // Hundreds live at once in each of two spaces, stacked with gaps; then one is moved, anywhere.
 TEST(Validate, RandomPlansAreCheckedAsByLookingAtEveryPair) {
   const unsigned seed = berth::testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int sound = 0;
   constexpr int kRounds = 60;

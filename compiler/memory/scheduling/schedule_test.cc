@@ -166,7 +166,7 @@ Problem random_problem(std::mt19937& random, int32_t tasks) {
 
 TEST(Schedule, IsOptimalForSmallGraphs) {
   const uint32_t seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int better = 0;
   for (int round = 0; round < 300; ++round) {
@@ -205,7 +205,7 @@ Problem random_problem_of_readers(std::mt19937& random, int32_t tasks) {
 
 TEST(Schedule, IsOptimalForGraphsWithManyReaders) {
   const uint32_t seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 150; ++round) {
     const int32_t tasks = 8 + static_cast<int32_t>(random() % 6);
@@ -240,7 +240,7 @@ TEST(Schedule, IsCompleteWhereverTheTimeLimitStrikes) {
 
 TEST(Schedule, IsNeverWorseThanTheGivenOneEvenWithoutSearch) {
   const uint32_t seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 400; ++round) {
     const Problem problem = random_problem(random, 5 + static_cast<int32_t>(random() % 60));
@@ -264,7 +264,7 @@ TEST(Schedule, IsNeverWorseForThousandsOfGraphs) {
   const char* wanted = std::getenv("BERTH_GRAPHS");
   const int rounds = wanted != nullptr ? std::atoi(wanted) : 2000;
   const uint32_t seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   int better = 0;
   int proven = 0;
@@ -347,7 +347,7 @@ TEST(Schedule, AnEmptyProblemHasAnEmptyOrder) {
 // RandWire's stages, within the states that every compilation may keep.
 TEST(Schedule, RandomlyWiredStagesAreProven) {
   const uint32_t seed = testing::new_seed();
-  SCOPED_TRACE("seed " + std::to_string(seed));
+  SCOPED_TRACE("BERTH_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
   for (int round = 0; round < 40; ++round) {
     const Problem problem = wired_stage(random(), 32, round % 2 == 1);
