@@ -92,6 +92,13 @@ def modules():
     case("module", "pixel_unshuffle", nn.PixelUnshuffle(2), real(1, 2, 4, 6))
     case("module", "conv_transpose1d_dilated", nn.ConvTranspose1d(3, 4, 3, stride=2, dilation=2, output_padding=1), real(1, 3, 5))
     case("module", "conv_transpose3d_groups", nn.ConvTranspose3d(4, 4, 2, stride=2, groups=2), real(1, 4, 3, 3, 3))
+    for window in (dict(kernel_size=3, stride=2, padding=1), dict(kernel_size=(3, 2, 4), padding=(1, 0, 2), ceil_mode=True),
+                   dict(kernel_size=2, stride=(1, 2, 3), padding=(0, 1, 1))):
+        name = "_".join(str(part) for part in window["padding"]) if isinstance(window["padding"], tuple) else "all"
+        case("pool", "max3d_padded_" + name, nn.MaxPool3d(**window), real(2, 3, 5, 7, 8))
+        case("pool", "avg3d_padded_" + name, nn.AvgPool3d(**window), real(2, 3, 5, 7, 8))
+        case("pool", "avg3d_unpadded_" + name, nn.AvgPool3d(**window, count_include_pad=False), real(2, 3, 5, 7, 8))
+    case("pool", "max3d_dilated", nn.MaxPool3d(3, padding=1, dilation=2), real(1, 2, 6, 7, 8))
     case("module", "fractional_pool", nn.LPPool2d(2, 2), real(1, 2, 4, 4, low=0.1))
     case("module", "cosine_embedding", nn.CosineSimilarity(), real(3, 5), real(3, 5))
     case("module", "pairwise", nn.PairwiseDistance(), real(3, 5), real(3, 5))

@@ -52,6 +52,36 @@ TEST(OnnxImageValues, PoolsOfThreeDimensionsAreTwoAndOne) {
   EXPECT_EQ(pool("AveragePool"), (Floats{6.5f, 7.5f, 9.5f, 10.5f, 15.5f, 16.5f, 18.5f, 19.5f}));
 }
 
+// Of ones, an average is how much of its window lies within: each axis is padded by the kernel, before it, or not.
+TEST(OnnxImageValues, PoolsOfThreeDimensionsCountWhatIsPadded) {
+  const Floats ones(8, 1);
+  const auto pool = [&](const std::vector<int64_t>& kernel, const std::vector<int64_t>& pads, int include) {
+    return one("AveragePool", {1, 1, 2, 2, 2}, ones, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"})
+          .set("kernel_shape", Ints(kernel))
+          .set("pads", Ints(pads))
+          .set("count_include_pad", include);
+    });
+  };
+  EXPECT_EQ(pool({3, 3, 3}, {1, 1, 1, 1, 1, 1}, 0), ones);
+  EXPECT_EQ(pool({3, 3, 3}, {1, 1, 1, 1, 1, 1}, 1), Floats(8, 8.0F / 27));
+  EXPECT_EQ(pool({3, 1, 1}, {1, 0, 0, 1, 0, 0}, 1), Floats(8, 2.0F / 3));
+  EXPECT_EQ(pool({2, 1, 2}, {0, 0, 1, 1, 0, 0}, 1), (Floats{0.5F, 1, 0.5F, 1, 0.25F, 0.5F, 0.25F, 0.5F}));
+}
+
+TEST(OnnxImageValues, MaxPoolPaddingNeverWinsInThreeDimensions) {
+  Floats x(8);
+  for (size_t i = 0; i < 8; ++i) x[i] = -1 - static_cast<float>(i);
+  const auto pool = [&](const std::vector<int64_t>& pads) {
+    return one("MaxPool", {1, 1, 2, 2, 2}, x, [&](TestModel& m, const std::string& t) {
+      m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{3, 3, 3}).set("strides", Ints{2, 2, 2}).set("pads", Ints(pads));
+    });
+  };
+  EXPECT_EQ(pool({1, 1, 1, 1, 1, 1}), (Floats{-1}));
+  EXPECT_EQ(pool({0, 1, 0, 1, 1, 1}), (Floats{-1}));
+  EXPECT_EQ(pool({2, 2, 2, 1, 1, 1}), (Floats{-1, -1, -1, -1, -1, -1, -1, -1}));
+}
+
 TEST(OnnxImageValues, MaxPoolPaddingNeverWins) {
   const Floats y = one("MaxPool", {1, 1, 3}, {-1, -2, -3}, [](TestModel& m, const std::string& t) {
     m.node(t, {"x"}, {"y"}).set("kernel_shape", Ints{2}).set("pads", Ints{0, 1});
