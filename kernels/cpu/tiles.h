@@ -12,32 +12,33 @@
 namespace berth::cpu {
 
 /// How the pixels of a tile are arranged: rows of a matrix, contiguous in one row of the result, or neither.
-enum class TileShape { kPlain, kRow, kMixed };
+enum class TileShape : uint8_t { kPlain, kRow, kMixed };
 
-/// A convolution. Strides are in elements.
+/// A convolution. Strides are in elements. A network keeps one for each of its convolutions: flags stand together, where
+/// they take no more than their bytes.
 struct TileJob {
   int64_t batch = 1, groups = 1;
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
   int64_t in[2] = {1, 1}, out[2] = {1, 1}, kernel[2] = {1, 1};
   int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
-  bool strided_output = false;            // pixels of the result are not contiguous
+  bool strided_output = false;  // pixels of the result are not contiguous
+  bool look_ahead = false;      // the next panel is read after this one
+  bool residual = false;
+  bool bounded = true;  // the activation only clamps to [low, high]
+  TileShape shape = TileShape::kMixed;
+  float low = 0, high = 0;
+  portable::Activation activation;
   int64_t panels = 1, panel_columns = 0;  // of a group
   // The result has `rows` rows of `row_pixels` pixels (or all pixels are one row), each divided into strips: the first
   // `tall_strips` strips of a row have `strip_height` pixels, the others one fewer; or all have strip_height, and the
   // last has the rest. A tile is a strip.
-  TileShape shape = TileShape::kMixed;
   int64_t row_pixels = 1, rows = 1, strips_per_row = 1;
   int64_t strip_height = 1, tall_strips = 1;
   // Strides in elements: of the weight's taps, vertically and horizontally, and panels, each of which has a row of
   // columns for each channel of its depth; of the result's images, rows and pixels.
   int64_t weight_tap[2] = {0, 0}, weight_panel = 0;
   int64_t out_image = 0, out_row = 0, out_pixel = 0;
-  int64_t input_step = 0;   // of TileShape::kPlain: elements from a row of the input to the next; 0: in_channels()
-  bool look_ahead = false;  // the next panel is read after this one
-  portable::Activation activation;
-  bool bounded = true;  // the activation only clamps to [low, high]
-  float low = 0, high = 0;
-  bool residual = false;
+  int64_t input_step = 0;  // of TileShape::kPlain: elements from a row of the input to the next; 0: in_channels()
   /// An element of input and weight is a pair of bf16 where the functions are those of bf16, and `depth` counts pairs.
   const float* input = nullptr;
   int64_t first_pixel = 0;        // TileShape::kPlain: that at which `input` begins

@@ -6,8 +6,10 @@ namespace berth::cpu {
 static constexpr int64_t kShared = 3 * 2048 + 32;
 alignas(64) static const float kZeros[kShared] = {};
 
-Zeros::Zeros(int64_t count) : own_(count > kShared ? count : 0) {}
+Zeros::Zeros(int64_t count) {
+  if (count > kShared) own_ = std::make_unique<float[]>(count);
+}
 
-const float* Zeros::data() const { return own_.empty() ? kZeros : own_.data(); }
+const float* Zeros::data() const { return own_ == nullptr ? kZeros : own_.get(); }
 
 }  // namespace berth::cpu

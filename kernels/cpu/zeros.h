@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace berth::cpu {
 
@@ -15,7 +15,7 @@ class Zeros {
   const float* data() const;
 
  private:
-  std::vector<float> own_;  // empty where the shared ones are enough
+  std::unique_ptr<const float[]> own_;  // null where the shared ones are enough
 };
 
 }  // namespace berth::cpu
