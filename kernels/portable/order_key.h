@@ -9,22 +9,27 @@
 
 namespace berth::portable {
 
-/// NaN is larger than every number and equal to itself; -0 equals 0.
+template <size_t bytes>
+using UnsignedOf =
+    std::conditional_t<bytes == 1, uint8_t,
+                       std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
+
+/// As large as the number. NaN is larger than every number and equal to itself; -0 equals 0.
 template <typename T>
-uint64_t order_key(T x) {
+UnsignedOf<sizeof(T)> order_key(T x) {
+  using Key = UnsignedOf<sizeof(T)>;
+  constexpr Key kSign = Key(Key{1} << (8 * sizeof(Key) - 1));
+  Key bits;
+  std::memcpy(&bits, &x, sizeof bits);
   if constexpr (std::is_same_v<T, Bool>) {
     return static_cast<bool>(x) ? 1 : 0;
   } else if constexpr (std::is_integral_v<T>) {
-    constexpr uint64_t kShift = std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
-    return static_cast<uint64_t>(static_cast<int64_t>(x)) ^ kShift;
+    return std::is_signed_v<T> ? bits ^ kSign : bits;
   } else {
-    const double number =
-        static_cast<double>(static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(x));
-    if (number != number) return UINT64_MAX;
-    if (number == 0) return uint64_t{1} << 63;
-    uint64_t bits;
-    std::memcpy(&bits, &number, sizeof bits);
-    return (bits >> 63) != 0 ? ~bits : bits | uint64_t{1} << 63;
+    const auto number = static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(x);
+    if (number != number) return Key(~Key{0});
+    if (bits == kSign) return kSign;
+    return (bits & kSign) != 0 ? Key(~bits) : Key(bits | kSign);
   }
 }
 

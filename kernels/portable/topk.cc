@@ -1,9 +1,11 @@
 // topk: the k largest or smallest elements along a dimension, best first; NaN is larger than every number. Of equal
 // elements the one with the smaller index comes first.
 //
-// The k best indices are kept in the output itself, as a heap whose root is the worst of them, so no temporary memory
-// is taken: O(n log k) at worst, and one comparison an element once the heap is good. A few are kept in order on the
-// stack.
+// The k best are kept in the outputs themselves, as a heap whose root is the worst of them, and sorted there, so no
+// temporary memory is taken: O(n log k) at worst, and one comparison an element once the heap is good. A few are kept
+// in order on the stack. Until the end the output of the elements has their keys, so that one sort is for all types of
+// a size.
+#include "kernels/portable/best_first.h"
 #include "kernels/portable/dispatch.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/order_key.h"
@@ -15,92 +17,65 @@ namespace {
 // One row along the dimension.
 template <typename T>
 struct Row {
+  using Key = UnsignedOf<sizeof(T)>;
   const T* self;
   int64_t size;
-  int64_t self_stride;
+  int64_t stride;
   T* values;
   int64_t values_stride;
   int64_t* indices;
   int64_t indices_stride;
   int64_t k;
-  uint64_t flip;  // all ones to look for the smallest
+  Key flip;  // all ones to look for the smallest
 
+  Key key(int64_t index) const { return order_key(self[index * stride]) ^ flip; }
+  RankedSlots<Key> slots() const { return {values, values_stride, indices, indices_stride}; }
   // The index in slot `slot`. It is one that this row stored, but a file may have laid the memories over one another.
-  int64_t at(int64_t slot) const {
+  int64_t index(int64_t slot) const {
     const int64_t index = indices[slot * indices_stride];
     return static_cast<uint64_t>(index) < static_cast<uint64_t>(size) ? index : 0;
   }
-  void put(int64_t slot, int64_t index) const { indices[slot * indices_stride] = index; }
-  uint64_t key(int64_t index) const { return order_key(self[index * self_stride]) ^ flip; }
-
-  // Whether element `a` comes after element `b`.
-  bool worse(int64_t a, int64_t b) const {
-    const uint64_t key_a = key(a);
-    const uint64_t key_b = key(b);
-    return key_a != key_b ? key_a < key_b : a > b;
-  }
 };
-
-// Lets the index in `slot` sink to its place in a heap of `count` slots whose root is the worst.
-template <typename T>
-void sink(const Row<T>& row, int64_t slot, int64_t count) {
-  const int64_t index = row.at(slot);
-  while (true) {
-    int64_t child = 2 * slot + 1;
-    if (child >= count) break;
-    if (child + 1 < count && row.worse(row.at(child + 1), row.at(child))) ++child;
-    if (!row.worse(row.at(child), index)) break;
-    row.put(slot, row.at(child));
-    slot = child;
-  }
-  row.put(slot, index);
-}
 
 // The most that are kept in order: one more moves those behind it.
 constexpr int64_t kFew = 32;
 
-// The indices of the k best, with their keys, best first. REQUIRES: row.k <= kFew.
+// REQUIRES: row.k <= kFew.
 template <typename T>
 void select_few(const Row<T>& row) {
-  uint64_t keys[kFew];
-  int64_t indices[kFew];
+  Ranked<typename Row<T>::Key> best[kFew];
   int64_t count = 0;
   for (int64_t i = 0; i < row.size; ++i) {
-    const uint64_t key = row.key(i);
-    if (count == row.k && key <= keys[count - 1]) continue;  // an equal one that comes later is worse
+    const auto key = row.key(i);
+    if (count == row.k && key <= best[count - 1].key) continue;  // an equal one that comes later is worse
     int64_t slot = count < row.k ? count++ : count - 1;
-    for (; slot > 0 && keys[slot - 1] < key; --slot) {
-      keys[slot] = keys[slot - 1];
-      indices[slot] = indices[slot - 1];
+    for (; slot > 0 && best[slot - 1].key < key; --slot) best[slot] = best[slot - 1];
+    best[slot] = {key, i};
+  }
+  for (int64_t i = 0; i < row.k; ++i) row.indices[i * row.indices_stride] = best[i].index;
+}
+
+template <typename T>
+void select_many(const Row<T>& row) {
+  const auto slots = row.slots();
+  for (int64_t i = 0; i < row.k; ++i) slots.put(i, {row.key(i), i});
+  if (row.k < row.size) {
+    make_heap(slots, 0, row.k);
+    auto worst = slots.key(0);
+    for (int64_t i = row.k; i < row.size; ++i) {
+      const auto key = row.key(i);
+      if (key <= worst) continue;  // an equal one that comes later is worse
+      sink(slots, 0, row.k, 0, {key, i});
+      worst = slots.key(0);
     }
-    keys[slot] = key;
-    indices[slot] = i;
   }
-  for (int64_t i = 0; i < row.k; ++i) {
-    row.put(i, indices[i]);
-    row.values[i * row.values_stride] = row.self[indices[i] * row.self_stride];
-  }
+  sort_slots(slots, row.k);
 }
 
 template <typename T>
 void select_row(const Row<T>& row) {
-  if (row.k <= kFew) return select_few(row);
-  for (int64_t i = 0; i < row.k; ++i) row.put(i, i);
-  for (int64_t i = row.k / 2 - 1; i >= 0; --i) sink(row, i, row.k);
-  uint64_t worst = row.key(row.at(0));
-  for (int64_t i = row.k; i < row.size; ++i) {
-    if (row.key(i) <= worst) continue;  // an equal one that comes later is worse
-    row.put(0, i);
-    sink(row, 0, row.k);
-    worst = row.key(row.at(0));
-  }
-  for (int64_t count = row.k - 1; count > 0; --count) {
-    const int64_t last = row.at(0);
-    row.put(0, row.at(count));
-    row.put(count, last);
-    sink(row, 0, count);
-  }
-  for (int64_t i = 0; i < row.k; ++i) row.values[i * row.values_stride] = row.self[row.at(i) * row.self_stride];
+  row.k <= kFew ? select_few(row) : select_many(row);
+  for (int64_t i = 0; i < row.k; ++i) row.values[i * row.values_stride] = row.self[row.index(i) * row.stride];
 }
 
 // Offset of row `row` in `tensor`: its coordinates in all dimensions but `dim`.
@@ -136,12 +111,13 @@ Error topk_values(KernelContext& context, const arguments::topk_values& args) {
   const bool scalar = self.rank() == 0;
   return dispatch_real(context, self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const auto flip = static_cast<typename Row<T>::Key>(largest ? 0 : UINT64_MAX);
     context.parallel_for(values.numel() / k, 16384 / size + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         select_row(Row<T>{self.data<T>() + row_offset(self, dim, i), size, scalar ? 0 : self.stride(dim),
                           values.data<T>() + row_offset(values, dim, i), scalar ? 0 : values.stride(dim),
                           indices.data<int64_t>() + row_offset(indices, dim, i), scalar ? 0 : indices.stride(dim), k,
-                          largest ? 0 : UINT64_MAX});
+                          flip});
       }
     });
     return Error::kOk;

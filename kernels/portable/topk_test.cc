@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/seeds_testing.h"
 #include "kernels/portable/layout_testing.h"
 
 namespace berth::portable {
@@ -105,6 +106,37 @@ TEST(Topk, OrdersEveryDTypeToItsEnds) {
   const Array tiny(DType::kF64, {3}, {5e-324, -5e-324, 0});
   ASSERT_EQ(run(topk_values, {tiny, 3, 0, true, true, Array(DType::kF64, {3}), indices}), Error::kOk);
   EXPECT_EQ(indices.values(), (Values{0, 2, 1}));
+}
+
+// More than are kept on the stack: with ties, zeros of both signs and, where there are such, NaN.
+TEST(Topk, FindsManyOfEveryDType) {
+  const unsigned seed = new_seed();
+  std::mt19937 random(seed);
+  constexpr int32_t kSize = 300;
+  for (const DType dtype : {DType::kU8, DType::kI8, DType::kI16, DType::kU16, DType::kI32, DType::kU32, DType::kI64,
+                            DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const bool is_signed = dtype != DType::kU8 && dtype != DType::kU16 && dtype != DType::kU32 && dtype != DType::kU64;
+    Values row(kSize);
+    for (double& x : row) x = static_cast<double>(random() % 100) - (is_signed ? 50 : 0);
+    if (is_floating(dtype)) {
+      for (const double x : {-0.0, std::nan(""), -std::nan(""), kInfinity, -kInfinity}) row[random() % kSize] = x;
+    }
+    // NaN is larger than infinity.
+    const auto larger = [&](size_t a, size_t b) { return std::isnan(row[a]) ? !std::isnan(row[b]) : row[a] > row[b]; };
+    for (const bool largest : {true, false}) {
+      std::vector<size_t> order(kSize);
+      std::iota(order.begin(), order.end(), size_t{0});
+      std::stable_sort(order.begin(), order.end(),
+                       [&](size_t a, size_t b) { return largest ? larger(a, b) : larger(b, a); });
+      for (const int32_t k : {33, 200, kSize}) {
+        const Array values(dtype, {k}), indices = i64({k});
+        ASSERT_EQ(run(topk_values, {Array(dtype, {kSize}, row), k, 0, largest, true, values, indices}), Error::kOk);
+        for (int32_t i = 0; i < k; ++i) {
+          ASSERT_EQ(indices.values()[i], static_cast<double>(order[i])) << "BERTH_SEED=" << seed << ", " << i;
+        }
+      }
+    }
+  }
 }
 
 TEST(Topk, RefusesImpossibleArguments) {
