@@ -14,8 +14,8 @@ namespace berth::cpu {
 /// How the pixels of a tile are arranged: rows of a matrix, contiguous in one row of the result, or neither.
 enum class TileShape : uint8_t { kPlain, kRow, kMixed };
 
-/// A convolution. Strides are in elements. A network keeps one for each of its convolutions: flags stand together, where
-/// they take no more than their bytes.
+/// A convolution. Strides are in elements. A network keeps one for each of its convolutions: flags stand together,
+/// where they take no more than their bytes.
 struct TileJob {
   int64_t batch = 1, groups = 1;
   int64_t depth = 1, columns = 1;  // channels in and out, of a group
