@@ -63,8 +63,8 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kSilu) return a * math::sigmoid(a);
   if constexpr (op == Op::kHardSigmoid) return math::bounded(a + 3, 0, 6) * (1.0f / 6);
   if constexpr (op == Op::kHardSwish) return a * math::bounded(a + 3, 0, 6) * (1.0f / 6);
-  if constexpr (op == Op::kGelu) return a * 0.5f * (1 + math::erf(a * 0.70710678f));
-  if constexpr (op == Op::kGeluTanh) return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
+  if constexpr (op == Op::kGelu) return math::gelu(a);
+  if constexpr (op == Op::kGeluTanh) return math::gelu_tanh(a);
   if constexpr (op == Op::kMulAdd) return a * b + c;
   if constexpr (op == Op::kSin) return math::sine<0>(a);
   if constexpr (op == Op::kCos) return math::sine<1>(a);

@@ -53,16 +53,13 @@ struct LeakyRelu {
 template <typename T>
 struct Gelu : NoScalars {
   using NoScalars::NoScalars;
-  BERTH_INLINE T operator()(T x) const { return x * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))); }
+  BERTH_INLINE T operator()(T x) const { return math::gelu(x); }
 };
 
 template <typename T>
 struct GeluTanh : NoScalars {
   using NoScalars::NoScalars;
-  BERTH_INLINE T operator()(T x) const {
-    const T inner = T(0.79788456080286535588) * (x + T(0.044715) * (x * x * x));
-    return T(0.5) * x * (T(1) + math::tanh(inner));
-  }
+  BERTH_INLINE T operator()(T x) const { return math::gelu_tanh(x); }
 };
 
 // ln(x / (1 - x)), with x limited to [eps, 1 - eps] unless eps is negative.

@@ -43,10 +43,8 @@ BERTH_MULTIVERSION void activate(const Activation& activation, float* y, int64_t
       return each(y, n, [](float x) { return math::bounded(x + 3, 0, 6) * (1.0f / 6); });
     case ActivationKind::kHardSwish:
       return each(y, n, [](float x) { return x * math::bounded(x + 3, 0, 6) * (1.0f / 6); });
-    case ActivationKind::kGelu: return each(y, n, [](float x) { return x * 0.5f * (1 + math::erf(x * 0.70710678f)); });
-    case ActivationKind::kGeluTanh:
-      return each(y, n,
-                  [](float x) { return 0.5f * x * (1 + math::tanh(0.79788456f * (x + 0.044715f * (x * x * x)))); });
+    case ActivationKind::kGelu: return each(y, n, [](float x) { return math::gelu(x); });
+    case ActivationKind::kGeluTanh: return each(y, n, [](float x) { return math::gelu_tanh(x); });
     case ActivationKind::kElu: return each(y, n, [=](float x) { return x > 0 ? x : math::expm1(x) * alpha; });
   }
 }

@@ -66,8 +66,8 @@ float apply(Op op, float a, float b, float c) {
     case Op::kSilu: return a * math::sigmoid(a);
     case Op::kHardSigmoid: return math::bounded(a + 3, 0, 6) * (1.0f / 6);
     case Op::kHardSwish: return a * math::bounded(a + 3, 0, 6) * (1.0f / 6);
-    case Op::kGelu: return a * 0.5f * (1 + math::erf(a * 0.70710678f));
-    case Op::kGeluTanh: return 0.5f * a * (1 + math::tanh(0.79788456f * (a + 0.044715f * (a * a * a))));
+    case Op::kGelu: return math::gelu(a);
+    case Op::kGeluTanh: return math::gelu_tanh(a);
     case Op::kMulAdd: return a * b + c;
     case Op::kSin: return math::sine<0>(a);
     case Op::kCos: return math::sine<1>(a);

@@ -70,6 +70,17 @@ TEST(Math, ErfIsWithinFourUlp) {
   expect_close([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 2);
 }
 
+double exact_gelu(double x) { return x * 0.5 * std::erfc(-x * 0.70710678118654752440); }
+double exact_gelu_tanh(double x) { return x * exact_sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)); }
+
+// In the tail, too, where 1 + erf() would have no digit left. What it leaves out is less than 2e-8.
+TEST(Math, GeluIsWithin64UlpUpToItsCut) {
+  EXPECT_GT(exact_gelu(-5.9f), -2e-8);
+  expect_close([](float x) { return math::gelu(x); }, [](double x) { return x < -5.9f ? x * 0 : exact_gelu(x); }, 64);
+  expect_close([](float x) { return x < -5 ? 0 : math::gelu_tanh(x); },
+               [](double x) { return x < -5 ? 0 : exact_gelu_tanh(x); }, 32);
+}
+
 TEST(Math, SineAndCosineAreWithinOneUlp) {
   expect_close([](float x) { return math::sine<0>(x); }, [](double x) { return std::sin(x); }, 0.75);
   expect_close([](float x) { return math::sine<1>(x); }, [](double x) { return std::cos(x); }, 0.75);
