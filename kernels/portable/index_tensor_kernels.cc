@@ -5,6 +5,7 @@
 #include "kernels/portable/index_add.h"
 #include "kernels/portable/index_tensor.h"
 #include "kernels/portable/iterate.h"
+#include "kernels/portable/multiversion.h"
 #include "kernels/portable/portable.h"
 #include "kernels/portable/sparse_rows.h"
 #include "kernels/portable/temp_bytes.h"
@@ -76,6 +77,12 @@ bool write_places(const TensorIndices& indices, const Tensor& values, const int6
   });
 }
 
+template <typename T>
+void add_run(T* sum, const T* term, int64_t n) {
+  BERTH_SIMD
+  for (int64_t i = 0; i < n; ++i) add_to(sum + i, term[i]);
+}
+
 Error add_places(KernelContext& context, const TensorIndices& indices, const Tensor& values,
                  const int64_t* value_strides, Tensor& out) {
   Walk walk(2);
@@ -89,6 +96,7 @@ Error add_places(KernelContext& context, const TensorIndices& indices, const Ten
       for_each_run(walk, 0, walk.count, [&](const int64_t* at, int64_t n) {
         T* sum = out.data<T>() + to + at[0];
         const T* term = values.data<T>() + from + at[1];
+        if (walk.step(0) == 1 && walk.step(1) == 1) return add_run(sum, term, n);
         for (int64_t i = 0; i < n; ++i) add_to(sum + i * walk.step(0), term[i * walk.step(1)]);
       });
     };

@@ -79,8 +79,13 @@ BERTH_MULTIVERSION void softmax_columns(const ColumnBlock& block) {
   }
   for (int64_t i = 0; i < block.n; ++i) {
     const float* x = block.x + i * block.x_stride;
+    float* y = block.y + i * block.y_stride;
     BERTH_SIMD
-    for (int64_t j = 0; j < columns; ++j) sum[j] += math::exp(x[j] - max[j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      const float e = math::exp(x[j] - max[j]);
+      sum[j] += e;
+      if (!log) y[j] = e;
+    }
   }
   BERTH_SIMD
   for (int64_t j = 0; j < columns; ++j) sum[j] = log ? math::log(sum[j]) : 1.0f / sum[j];
@@ -88,10 +93,7 @@ BERTH_MULTIVERSION void softmax_columns(const ColumnBlock& block) {
     const float* x = block.x + i * block.x_stride;
     float* y = block.y + i * block.y_stride;
     BERTH_SIMD
-    for (int64_t j = 0; j < columns; ++j) {
-      const float distance = x[j] - max[j];
-      y[j] = log ? distance - sum[j] : math::exp(distance) * sum[j];
-    }
+    for (int64_t j = 0; j < columns; ++j) y[j] = log ? x[j] - max[j] - sum[j] : y[j] * sum[j];
   }
 }
 
