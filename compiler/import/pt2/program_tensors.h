@@ -1,5 +1,5 @@
-// ProgramTensors: an archive's parameters, buffers and constants in the IR: constants, or states where the model changes
-// them.
+// ProgramTensors: an archive's parameters, buffers and constants in the IR, as constants, or as states where the model
+// changes them.
 #pragma once
 
 #include <map>
