@@ -8,6 +8,7 @@
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/gemm_slots.h"
 #include "kernels/portable/gemm_walk.h"
+#include "kernels/portable/multiversion.h"
 
 namespace berth::portable::internal {
 namespace {
@@ -34,17 +35,41 @@ int count_slots(const Product& p, int threads) {
   return slots_for(threads, count_items(p), work, kSerialWork);
 }
 
-// sum[i, j] += a[i, k] * b[k, j]
+// sum[i, j] += a[i, k] * b[k, j], in the order of k. Four products at a time for each time that a sum is read and
+// written.
 template <typename S>
-void add_products(const S* a, const S* b, int64_t rows, int64_t depth, S* sum) {
+BERTH_INLINE void add_products_of(const S* a, const S* b, int64_t rows, int64_t depth, S* sum) {
   for (int64_t i = 0; i < rows; ++i) {
     S* out = sum + i * kColumns;
-    for (int64_t k = 0; k < depth; ++k) {
-      const S x = a[i * kDepth + k];
+    const S* x = a + i * kDepth;
+    int64_t k = 0;
+    for (; k + 4 <= depth; k += 4) {
+      const S x0 = x[k], x1 = x[k + 1], x2 = x[k + 2], x3 = x[k + 3];
       const S* row = b + k * kColumns;
-      for (int j = 0; j < kColumns; ++j) out[j] += x * row[j];
+      BERTH_SIMD
+      for (int j = 0; j < kColumns; ++j) {
+        S added = out[j] + x0 * row[j];
+        added += x1 * row[kColumns + j];
+        added += x2 * row[2 * kColumns + j];
+        out[j] = added + x3 * row[3 * kColumns + j];
+      }
+    }
+    for (; k < depth; ++k) {
+      const S* row = b + k * kColumns;
+      BERTH_SIMD
+      for (int j = 0; j < kColumns; ++j) out[j] += x[k] * row[j];
     }
   }
+}
+
+BERTH_MULTIVERSION void add_products(const double* a, const double* b, int64_t rows, int64_t depth, double* sum) {
+  add_products_of(a, b, rows, depth, sum);
+}
+BERTH_MULTIVERSION void add_products(const float* a, const float* b, int64_t rows, int64_t depth, float* sum) {
+  add_products_of(a, b, rows, depth, sum);
+}
+void add_products(const uint64_t* a, const uint64_t* b, int64_t rows, int64_t depth, uint64_t* sum) {
+  add_products_of(a, b, rows, depth, sum);
 }
 
 template <typename T>
