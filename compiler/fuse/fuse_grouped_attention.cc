@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "compiler/fuse/key_limits.h"
 #include "compiler/fuse/wide_values.h"
@@ -90,6 +91,23 @@ bool stretches_to_heads(const Context& context, const GroupedMatch& match, const
   return true;
 }
 
+// A product with a number, or a quotient by one.
+struct Scaled {
+  ValueId from;
+  double factor = 1;
+};
+
+// Empty where `node` is neither.
+std::optional<Scaled> read_scaled(const Context& context, const Node& node) {
+  const bool product = node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out);
+  const bool quotient = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
+  if (!product && !quotient) return std::nullopt;
+  const size_t number = quotient || context.number(node.args[1]) ? 1 : 0;
+  const auto factor = context.number(node.args[number]);
+  if (!factor) return std::nullopt;
+  return Scaled{value_argument(node, 1 - number), product ? *factor : 1 / *factor};
+}
+
 // From the scores under the softmax back to the product, with scale and mask on the way. Of a guarded softmax they are
 // read twice.
 const Node* read_grouped_scores(const Context& context, ValueId value, int readers, GroupedMatch* match) {
@@ -118,14 +136,10 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
       match->mask = value_argument(*node, first ? 1 : 0);
       if (!stretches_to_heads(context, *match, shape, match->mask)) return nullptr;
     } else {
-      const bool product = node->is(OpId::mul_out) || node->is(OpId::mul_Scalar_out);
-      const bool quotient = node->is(OpId::div_out) || node->is(OpId::div_Scalar_out);
-      if (!product && !quotient) return nullptr;
-      const size_t number = quotient || context.number(node->args[1]) ? 1 : 0;
-      const auto factor = context.number(node->args[number]);
-      if (!factor) return nullptr;
-      match->scale *= product ? *factor : 1 / *factor;
-      from = value_argument(*node, 1 - number);
+      const auto scaled = read_scaled(context, *node);
+      if (!scaled) return nullptr;
+      match->scale *= scaled->factor;
+      from = scaled->from;
     }
     if (!from.valid() || context.type(from).shape != shape) return nullptr;
     value = from;
@@ -152,6 +166,23 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
   }
   *cache = value;
   return is_rows(context, match, value);
+}
+
+// What `value` is before it is multiplied by numbers, which become part of `*scale`: exporters share the scale out to
+// queries and keys. Its last two dimensions stay.
+ValueId unscaled(const Context& context, ValueId value, double* scale) {
+  const std::vector<Dim> wanted = context.type(value).shape;
+  while (true) {
+    const ValueId base = under_views(context, value);
+    const Node* node = context.maker(base);
+    const auto scaled = node == nullptr ? std::nullopt : read_scaled(context, *node);
+    if (!scaled || !scaled->from.valid()) return value;
+    const ir::TensorType& from = context.type(scaled->from);
+    if (from.shape != context.type(base).shape || from.dtype != context.type(value).dtype) return value;
+    if (from.rank() < 2 || !std::equal(from.shape.end() - 2, from.shape.end(), wanted.end() - 2)) return value;
+    *scale *= scaled->factor;
+    value = scaled->from;
+  }
 }
 
 // What `value`, [batch * heads, columns, keys], is with its last two dimensions transposed.
@@ -265,7 +296,8 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   match->query = value_argument(*scores, 0);
   match->size = context.type(match->query).shape[2];
   match->value_size = context.type(weighted.results[0]).shape[2];
-  const ValueId keys = turned_rows(context, value_argument(*scores, 1));
+  ValueId keys = turned_rows(context, unscaled(context, value_argument(*scores, 1), &match->scale));
+  if (keys.valid()) keys = unscaled(context, keys, &match->scale);
   if (!keys.valid() || !is_rows(context, *match, keys) || !is_rows(context, *match, match->query))
     return Reason::kOrder;
   Dim groups;

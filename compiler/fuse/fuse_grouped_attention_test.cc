@@ -61,6 +61,28 @@ TEST(FuseGroupedAttention, AComparisonWithPositionsIsALength) {
   }
 }
 
+// torch.onnx shares the scale out to queries and keys, before or after these are turned.
+TEST(FuseGroupedAttention, TheScaleOfKeysIsThatOfScores) {
+  const std::string text =
+      attention(kKeys, "%keys: i64[1,1,1,6] = const @keys\n%see: bool[1,1,2,6] = aten::le.Tensor(%keys, %p)");
+  const std::pair<std::string, std::string> kForms[] = {
+      {"%t3: f32[4,8,6] = aten::view_copy(%t, [4, 8, 6])",
+       "%ts: f32[1,4,8,6] = aten::mul.Scalar(%t, 0.5)\n%t3: f32[4,8,6] = aten::view_copy(%ts, [4, 8, 6])"},
+      {"aten::transpose_copy.int(%k4, -2, -1)", "aten::transpose_copy.int(%k9, -2, -1)"},
+  };
+  for (const auto& [from, to] : kForms) {
+    std::string scaled = text;
+    scaled.replace(scaled.find(from), from.size(), to);
+    if (to.find("%k9") != std::string::npos) {
+      const std::string before = "%t: f32[1,4,8,6]";
+      scaled.insert(scaled.find(before), "%k9: f32[1,4,6,8] = aten::mul.Scalar(%k4, 0.5)\n");
+    }
+    const Fused one = fused(scaled);
+    EXPECT_EQ(one.operators(), "aten::mul.Scalar berth::grouped_attention") << one.text;
+    EXPECT_NE(call_of(one).find(", none, 0.5, true)"), std::string::npos) << call_of(one);
+  }
+}
+
 // A model of 16 bits keeps its caches; what is computed from them is f32, and rounded once.
 TEST(FuseGroupedAttention, CachesOf16BitsAreReadAsTheyAre) {
   for (const std::string type : {"bf16", "f16"}) {
