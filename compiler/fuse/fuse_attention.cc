@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/strided.h"
 #include "compiler/ir/same_product.h"
 
@@ -76,16 +77,11 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
     if (!value.valid() || !is_row_major(context, value)) return false;
   }
   Strided from = strided(context, value, true);
-  if (match.batch == Dim(1)) {
-    if (from.sizes.size() != 3) return false;
-    from.sizes.insert(from.sizes.begin(), Dim(1));
-    from.strides.insert(from.strides.begin(), Dim(0));
-  }
   const size_t token = turned ? 3 : 2;
   const size_t column = turned ? 2 : 3;
   const std::vector<Dim> sizes = {match.batch, match.heads, turned ? match.head_size : tokens,
                                   turned ? tokens : match.head_size};
-  if (from.sizes != sizes) return false;
+  if (from.sizes != sizes && !regroup(context.symbols(), sizes, &from)) return false;
   const ir::TensorType& base = context.type(from.base);
   if (base.dtype != DType::kF32 || !base.is_contiguous()) return false;
   std::optional<Dim> width = from.strides[token];
@@ -107,10 +103,20 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
   return rows->column + match.heads * match.head_size <= rows->width;
 }
 
-// Torch's exporters replace rows of nothing but -inf by zeros: where(not any(not (scores == -inf)), 0, softmax).
-const Node* behind_guard(const Context& context, const Node* node, bool* guarded) {
-  *guarded = false;
+// Torch's exporters replace rows of nothing but -inf by zeros: where(not any(not (scores == -inf)), 0, softmax), or as
+// softmax_of_nan_guard() has it. What then reads the scores, and the softmax.
+struct Guard {
+  bool is_there = false;
+  int score_readers = 1;
+  int softmax_readers = 1;
+};
+
+const Node* behind_guard(const Context& context, const Node* node, Guard* guard) {
   if (node == nullptr || !node->is(OpId::where_self_out)) return node;
+  if (const Node* softmax = softmax_of_nan_guard(context, *node)) {
+    *guard = {true, 1, 2};
+    return softmax;
+  }
   const Node* none = made_by(context, value_argument(*node, arg::where_self_out::condition), OpId::logical_not_out);
   const Node* any = none == nullptr
                         ? nullptr
@@ -129,7 +135,7 @@ const Node* behind_guard(const Context& context, const Node* node, bool* guarded
   const Node* softmax = made_by(context, value_argument(*node, arg::where_self_out::other), OpId::softmax_out);
   if (!zero || softmax == nullptr || softmax->args[arg::softmax_out::self] != hidden->args[arg::eq_Scalar_out::self])
     return nullptr;
-  *guarded = true;
+  *guard = {true, 2, 1};
   return softmax;
 }
 
@@ -177,24 +183,23 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
       value = value_argument(*node, 0);
       continue;
     }
-    if (node->is(OpId::add_out) && !match->mask.valid() && match->scale == 1) {
+    ValueId from;
+    if (node->is(OpId::add_out)) {
+      const auto scores = scores_of_sum(context, *node);
+      if (!scores || match->mask.valid() || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
-      const size_t mask = context.method().value(value_argument(*node, 1)).kind == ir::ValueKind::kNode ? 0 : 1;
-      match->mask = value_argument(*node, mask);
-      value = value_argument(*node, 1 - mask);
-      if (context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
-      continue;
+      match->mask = value_argument(*node, 1 - *scores);
+      from = value_argument(*node, *scores);
+      const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
+      if (!stretches_to_heads(context, sizes, context.type(node->results[0]).shape, match->mask)) return nullptr;
+    } else {
+      const auto scaled = read_scaled(context, *node);
+      if (!scaled) return nullptr;
+      match->scale *= scaled->factor;
+      from = scaled->from;
     }
-    const bool product = node->is(OpId::mul_out) || node->is(OpId::mul_Scalar_out);
-    const bool quotient = node->is(OpId::div_out) || node->is(OpId::div_Scalar_out);
-    if (!product && !quotient) return nullptr;
-    const size_t number =
-        quotient || context.number(node->args[arg::mul_out::other]) ? arg::mul_out::other : arg::mul_out::self;
-    const auto factor = context.number(node->args[number]);
-    if (!factor) return nullptr;
-    match->scale *= product ? *factor : 1 / *factor;
-    value = value_argument(*node, 1 - number);
-    if (!value.valid() || context.type(value).shape != context.type(node->results[0]).shape) return nullptr;
+    if (!from.valid() || context.type(from).shape != context.type(node->results[0]).shape) return nullptr;
+    value = from;
   }
   return nullptr;
 }
@@ -221,9 +226,9 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   const Strided moved = strided(context, last.results[0], false);
   const Node* weighted = made_by(context, moved.base, OpId::bmm_out);
   if (weighted == nullptr || context.uses(moved.base) != 1) return Reason::kReadElsewhere;
-  bool guarded = false;
+  Guard guard;
   const ValueId shares = through_views(context, value_argument(*weighted, 0));
-  const Node* softmax = behind_guard(context, context.maker(shares), &guarded);
+  const Node* softmax = behind_guard(context, context.maker(shares), &guard);
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
   const ir::TensorType& out = context.type(moved.base);
@@ -232,12 +237,13 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   const auto dim = context.number(softmax->args[arg::softmax_out::dim]);
   if (dim != -1.0 && dim != static_cast<double>(rank - 1)) return Reason::kOrder;
   if (!read_order(context, moved, out.shape, match)) return Reason::kOrder;
-  if (context.uses(shares) != 1 || (!guarded && context.uses(softmax->results[0]) != 1)) return Reason::kReadElsewhere;
-  const Node* scores = read_scores(context, value_argument(*softmax, 0), guarded ? 2 : 1, match);
+  if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != guard.softmax_readers)
+    return Reason::kReadElsewhere;
+  match->keys = context.type(softmax->results[0]).shape.back();
+  const Node* scores = read_scores(context, value_argument(*softmax, 0), guard.score_readers, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
-  match->keys = context.type(scores->results[0]).shape[2];
   // Views may have joined the keys of several queries.
-  if (context.type(softmax->results[0]).shape.back() != match->keys) return Reason::kOrder;
+  if (context.type(scores->results[0]).shape[2] != match->keys) return Reason::kOrder;
   if (!mask_fits(context, *match)) return Reason::kShape;
   bool hidden = false;
   if (match->mask.valid()) {
@@ -245,7 +251,7 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
     match->causal = kind == MaskKind::kCausal;
     if (kind != MaskKind::kOther) match->mask = {};
   }
-  if (guarded && hidden) return Reason::kOrder;
+  if (guard.is_there && hidden) return Reason::kOrder;
   const bool rows = read_rows(context, *match, value_argument(*scores, 0), false, match->queries, &match->query) &&
                     read_rows(context, *match, value_argument(*scores, 1), true, match->keys, &match->key) &&
                     read_rows(context, *match, value_argument(*weighted, 1), false, match->keys, &match->value);

@@ -59,6 +59,64 @@ TEST(FuseAttention, AttentionWrittenOutIsOneOperatorOverTheRowsOfTokens) {
   EXPECT_EQ(fused(attention(", %m: f32[5,5]", "", plus_mask(2), 2)).operators(), "berth::attention");
 }
 
+// The usual one of text: of each sequence, computed from what it is given.
+TEST(FuseAttention, AMaskMayBeComputedAndStandFirst) {
+  for (const std::string sum : {"%d, %c", "%c, %d"}) {
+    const Fused one = fused(attention(", %m: f32[2,1,1,5]", "", R"(
+      %c: f32[2,1,1,5] = aten::mul.Scalar(%m, -10000.0)
+      %e: f32[2,3,5,5] = aten::add.Tensor()" + sum + ", 1)",
+                                      2));
+    EXPECT_EQ(one.operators(), "aten::mul.Scalar berth::attention") << one.text;
+  }
+  // As many images as heads: the mask is one for each image where it is added, not for each head.
+  const Fused images = fused(attention(", %m: f32[3,1,5]", "", R"(
+      %d3: f32[9,5,5] = aten::view_copy(%d, [9, 5, 5])
+      %dv: f32[3,3,5,5] = aten::view_copy(%d3, [3, 3, 5, 5])
+      %dt: f32[3,15,5] = aten::view_copy(%dv, [3, 15, 5])
+      %a: f32[3,15,5] = aten::add.Tensor(%dt, %m, 1)
+      %e: f32[3,3,5,5] = aten::view_copy(%a, [3, 3, 5, 5]))",
+                                       3));
+  EXPECT_EQ(images.operators().find("berth::attention"), std::string::npos) << images.text;
+}
+
+// where(isnan(softmax), 0, softmax), as torch.onnx guards rows that see nothing: none does here.
+TEST(FuseAttention, AGuardForNaNIsFollowed) {
+  std::string mask = "const @zero: f32[] = dense<[0]>\nconst @m: f32[5,5] = dense<[";
+  for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "0.0" : "-inf");
+  std::string text = attention("", mask + "]>", plus_mask(1), 1);
+  const std::string read = "aten::view_copy(%f, [3, 5, 5])";
+  text.replace(text.find(read), read.size(), "aten::view_copy(%g, [3, 5, 5])");
+  text.insert(text.find("%f3: f32"), R"(%zero: f32[] = const @zero
+      %b: bool[1,3,5,5] = aten::isnan(%f)
+      %g: f32[1,3,5,5] = aten::where.self(%b, %zero, %f)
+      )");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators(), "berth::attention") << one.text;
+  // Another reader of the softmax.
+  text.replace(text.find("return %y"), 9, "return %y, %f");
+  EXPECT_EQ(fused(text).operators().find("berth::attention"), std::string::npos);
+}
+
+// Batch and heads joined, keys turned, and both split again; queries, keys and values with a dimension of one in front.
+TEST(FuseAttention, KeysThatAreTurnedWithBatchAndHeadsJoinedAreColumnsToo) {
+  std::string text = attention("", "", "%e: f32[2,3,5,5] = aten::mul.Scalar(%d, 0.75)", 2);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("%k: f32[2,3,5,4] = aten::select_copy.int(%p, 0, 1)",
+          "%k: f32[1,2,3,5,4] = aten::slice_copy.Tensor(%p, 0, 1, 2, 1)");
+  replace("%w: f32[2,3,5,4] = aten::select_copy.int(%p, 0, 2)",
+          "%w: f32[1,2,3,5,4] = aten::slice_copy.Tensor(%p, 0, 2, 3, 1)");
+  replace("%t: f32[2,3,4,5] = aten::permute_copy(%k, [0, 1, 3, 2])", R"(%kj: f32[6,5,4] = aten::view_copy(%k, [6, 5, 4])
+      %kt: f32[6,4,5] = aten::permute_copy(%kj, [0, 2, 1])
+      %ks: f32[2,3,4,5] = aten::view_copy(%kt, [2, 3, 4, 5])
+      %t: f32[2,3,4,5] = aten::mul.Scalar(%ks, 0.5))");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators(), "berth::attention") << one.text;
+  EXPECT_NE(one.text.find("none, 3, 4, 0, 12, 24, 0.1875, false)"), std::string::npos) << one.text;
+}
+
 TEST(FuseAttention, AMaskOfLaterTokensIsCausal) {
   std::string mask = "const @m: f32[5,5] = dense<[";
   for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "0.0" : "-inf");

@@ -4,8 +4,10 @@
 #include <limits>
 #include <optional>
 
+#include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/key_limits.h"
 #include "compiler/fuse/wide_values.h"
+#include "compiler/ir/same_product.h"
 
 namespace berth::fuse {
 namespace {
@@ -20,11 +22,11 @@ using ir::ValueId;
 constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
 constexpr int kMostViews = 16;
 
-struct GroupedMatch {
+struct GroupedMatch : ScoreSizes {
   DType dtype = DType::kF32;  // of queries, keys, values and result
-  Dim batch = 1, heads = 1, queries = 1, keys = 1;
   Dim groups = 1, size = 1, value_size = 1;
   ValueId query, key, value;  // [batch * heads, queries, size], and the caches through views
+  ir::DimList key_order;      // how the dimensions of `key` are permuted first; empty: they are not
   double scale = 1;
   bool guarded = false;
   ValueId mask;
@@ -51,11 +53,26 @@ bool is_rows(const Context& context, const GroupedMatch& match, ValueId value) {
   return value.valid() && context.type(value).dtype == match.dtype && context.type(value).is_contiguous();
 }
 
+Dim all_heads(const Context& context, const GroupedMatch& match) {
+  return context.symbols().mul(match.batch, match.heads);
+}
+
+// What reads the scores, and the softmax.
+struct Readers {
+  int scores = 1;
+  int softmax = 1;
+};
+
 // The softmax that `node` is, or that it guards: rows of nothing but -inf give zeros, where(amax(scores) == -inf, 0,
-// softmax(scores)), as torch's exporters write it.
-const Node* under_guard(const Context& context, const Node* node, bool* guarded) {
+// softmax(scores)), as torch's exporters write it, or as softmax_of_nan_guard() has it.
+const Node* under_guard(const Context& context, const Node* node, bool* guarded, Readers* readers) {
   *guarded = false;
   if (node == nullptr || !node->is(OpId::where_self_out)) return node;
+  if (const Node* softmax = softmax_of_nan_guard(context, *node)) {
+    *guarded = true;
+    readers->softmax = 2;
+    return softmax;
+  }
   const Node* none = maker_of(context, under_views(context, value_argument(*node, arg::where_self_out::condition)),
                               OpId::eq_Scalar_out);
   const Node* most = none == nullptr ? nullptr : maker_of(context, value_argument(*none, 0), OpId::amax_out);
@@ -72,40 +89,8 @@ const Node* under_guard(const Context& context, const Node* node, bool* guarded)
   rows.back() = Dim(1);
   if (context.type(value_argument(*node, arg::where_self_out::condition)).shape != rows) return nullptr;
   *guarded = true;
+  readers->scores = 2;
   return softmax;
-}
-
-// Whether `mask` stretches to scores of this shape as it does to [batch, heads, queries, keys]: either that is how they
-// are grouped, or all heads have one mask.
-bool stretches_to_heads(const Context& context, const GroupedMatch& match, const std::vector<Dim>& shape,
-                        ValueId mask) {
-  if (!mask.valid() || shape.size() < 3) return false;
-  if (shape[shape.size() - 2] != match.queries || shape.back() != match.keys) return false;
-  const Dim all(match.batch.value * match.heads.value);
-  const std::vector<Dim> before(shape.begin(), shape.end() - 2);
-  if (before == std::vector<Dim>{match.batch, match.heads} || before == std::vector<Dim>{all}) return true;
-  const std::vector<Dim>& own = context.type(mask).shape;
-  for (size_t d = 0; d + 2 < own.size(); ++d) {
-    if (own[d] != Dim(1)) return false;
-  }
-  return true;
-}
-
-// A product with a number, or a quotient by one.
-struct Scaled {
-  ValueId from;
-  double factor = 1;
-};
-
-// Empty where `node` is neither.
-std::optional<Scaled> read_scaled(const Context& context, const Node& node) {
-  const bool product = node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out);
-  const bool quotient = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
-  if (!product && !quotient) return std::nullopt;
-  const size_t number = quotient || context.number(node.args[1]) ? 1 : 0;
-  const auto factor = context.number(node.args[number]);
-  if (!factor) return std::nullopt;
-  return Scaled{value_argument(node, 1 - number), product ? *factor : 1 / *factor};
 }
 
 // From the scores under the softmax back to the product, with scale and mask on the way. Of a guarded softmax they are
@@ -131,9 +116,10 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
     } else if (node->is(OpId::add_out)) {
       if (match->mask.valid() || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
-      const bool first = context.type(value_argument(*node, 0)).shape == shape;
-      from = value_argument(*node, first ? 0 : 1);
-      match->mask = value_argument(*node, first ? 1 : 0);
+      const auto scores = scores_of_sum(context, *node);
+      if (!scores) return nullptr;
+      from = value_argument(*node, *scores);
+      match->mask = value_argument(*node, 1 - *scores);
       if (!stretches_to_heads(context, *match, shape, match->mask)) return nullptr;
     } else {
       const auto scaled = read_scaled(context, *node);
@@ -215,6 +201,20 @@ ValueId turned_rows(const Context& context, ValueId value) {
   return value_argument(*node, 0);
 }
 
+// A value that one permutation makes the keys of, where `value`, [batch * heads, columns, keys], is one itself: that of
+// `value` with the last two dimensions of its result exchanged.
+ValueId permuted_rows(const Context& context, ValueId value, ir::DimList* order) {
+  const std::vector<Dim> wanted = context.type(value).shape;
+  value = under_views(context, value);
+  const Node* node = maker_of(context, value, OpId::permute_copy_out);
+  if (node == nullptr) return {};
+  const std::vector<Dim>& shape = context.type(value).shape;
+  if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), wanted.end() - 2)) return {};
+  *order = std::get<ir::DimList>(node->args[arg::permute_copy_out::dims]);
+  std::swap((*order)[order->size() - 1], (*order)[order->size() - 2]);
+  return value_argument(*node, 0);
+}
+
 // Whether the node changes places of heads and keys: [b, n, g, d] becomes [b, g, n, d].
 bool turns_heads(const Context& context, const Node& node) {
   if (context.type(node.results[0]).rank() != 4) return false;
@@ -266,11 +266,29 @@ bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
   return true;
 }
 
+// Keys from the second factor of the scores, and values.
+bool read_caches(const Context& context, ValueId turned_keys, ValueId values, GroupedMatch* match) {
+  const ValueId turned = unscaled(context, turned_keys, &match->scale);
+  ValueId keys = turned_rows(context, turned);
+  Dim groups;
+  if (!keys.valid()) {
+    match->key = permuted_rows(context, turned, &match->key_order);
+    match->groups = match->heads;
+    if (!match->key.valid() || !is_rows(context, *match, match->key)) return false;
+  } else {
+    keys = unscaled(context, keys, &match->scale);
+    if (!is_rows(context, *match, keys)) return false;
+    if (!read_cache(context, *match, keys, match->size, &match->key, &match->groups)) return false;
+  }
+  return read_cache(context, *match, values, match->value_size, &match->value, &groups) && groups == match->groups;
+}
+
 Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* match, bool* is_candidate) {
   *is_candidate = false;
   const ValueId product_shares = value_argument(weighted, 0);
   const ValueId shares = through_views(context, product_shares);
-  const Node* softmax = under_guard(context, context.maker(shares), &match->guarded);
+  Readers readers;
+  const Node* softmax = under_guard(context, context.maker(shares), &match->guarded, &readers);
   if (softmax == nullptr || !softmax->is(OpId::softmax_out)) return Reason::kShape;
   *is_candidate = true;
   const ir::TensorType& type = context.type(softmax->results[0]);
@@ -283,29 +301,22 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   const size_t first = type.rank() - 3;
   if (first == 1) match->batch = type.shape[0];
   match->heads = type.shape[first];
+  // Heads of a batch whose size is not known, in one dimension: each is an image of its own.
+  if (first == 0 && !match->heads.is_constant()) std::swap(match->batch, match->heads);
   match->queries = type.shape[first + 1];
   match->keys = type.shape[first + 2];
-  if (!match->batch.is_constant() || !match->heads.is_constant()) return Reason::kOrder;
-  const Dim all(match->batch.value * match->heads.value);
-  const std::vector<Dim> each = {all, match->queries, match->keys};
+  if (!match->heads.is_constant()) return Reason::kOrder;
+  const std::vector<Dim> each = {all_heads(context, *match), match->queries, match->keys};
   if (context.type(product_shares).shape != each) return Reason::kOrder;
-  if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != 1) return Reason::kReadElsewhere;
-  const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), match->guarded ? 2 : 1, match);
+  if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != readers.softmax) return Reason::kReadElsewhere;
+  const Node* scores = read_grouped_scores(context, value_argument(*softmax, 0), readers.scores, match);
   if (scores == nullptr) return Reason::kReadElsewhere;
   if (context.type(scores->results[0]).shape != each) return Reason::kOrder;
   match->query = value_argument(*scores, 0);
   match->size = context.type(match->query).shape[2];
   match->value_size = context.type(weighted.results[0]).shape[2];
-  ValueId keys = turned_rows(context, unscaled(context, value_argument(*scores, 1), &match->scale));
-  if (keys.valid()) keys = unscaled(context, keys, &match->scale);
-  if (!keys.valid() || !is_rows(context, *match, keys) || !is_rows(context, *match, match->query))
-    return Reason::kOrder;
-  Dim groups;
-  if (!read_cache(context, *match, keys, match->size, &match->key, &match->groups) ||
-      !read_cache(context, *match, value_argument(weighted, 1), match->value_size, &match->value, &groups) ||
-      groups != match->groups) {
-    return Reason::kOrder;
-  }
+  if (!is_rows(context, *match, match->query)) return Reason::kOrder;
+  if (!read_caches(context, value_argument(*scores, 1), value_argument(weighted, 1), match)) return Reason::kOrder;
   if (match->mask.valid() && !grouped_mask_fits(context, *match)) return Reason::kShape;
   return Reason::kFused;
 }
@@ -342,7 +353,10 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
                          with_shape(context, build, under_views(context, match.query),
                                     {match.batch, match.heads, match.queries, match.size}, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId query, wide_value(context, build, given, source));
-  ValueId key = rows_of_heads(context, match.key);
+  if (!match.key_order.empty()) {
+    BERTH_ASSIGN_OR_RETURN(match.key, build.one(OpId::permute_copy_out, {match.key, match.key_order}, source));
+  }
+  ValueId key = match.key_order.empty() ? rows_of_heads(context, match.key) : ValueId{};
   ValueId value = rows_of_heads(context, match.value);
   const bool by_rows = reads_rows(context, match, key, value);
   if (!by_rows) {

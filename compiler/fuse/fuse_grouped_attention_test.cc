@@ -195,6 +195,38 @@ TEST(FuseGroupedAttention, RowsOfMinusInfinityGiveZerosOnlyWhereTheModelGuardsTh
   EXPECT_NE(call_of(plain).find("none, none, 1.0, false)"), std::string::npos) << plain.text;
 }
 
+// The same as torch.onnx writes it: where(isnan(softmax), 0, softmax).
+TEST(FuseGroupedAttention, AGuardForNaNIsOneToo) {
+  std::string text = attention("", "%see: bool[1,1,2,6] = aten::logical_not(%m)");
+  const size_t guard = text.find("%a: f32");
+  text.erase(guard, text.find("%g: f32") - guard);
+  text.insert(guard, "%e: bool[1,4,2,6] = aten::isnan(%f)\n");
+  const Fused one = fused(text);
+  EXPECT_NE(call_of(one).find("none, none, 1.0, true)"), std::string::npos) << one.text;
+  text.replace(text.find("aten::isnan(%f)"), 15, "aten::isnan(%s4)");
+  EXPECT_EQ(fused(text).operators().find("berth::grouped_attention"), std::string::npos);
+}
+
+// Tokens outermost, then the batch, as torch.nn.MultiheadAttention has them: one permutation makes the keys' columns.
+TEST(FuseGroupedAttention, KeysOfAnyPermutationAreTurnedBack) {
+  const char* const kText = R"(
+    method forward(%x: f32[5,$b,8], %k: f32[5,$b,8], %v: f32[5,$b,8]) {
+      %x3: f32[5,$h,4] = aten::view_copy(%x, [5, $h, 4])
+      %q: f32[$h,5,4] = aten::permute_copy(%x3, [1, 0, 2])
+      %k3: f32[5,$h,4] = aten::view_copy(%k, [5, $h, 4])
+      %t: f32[$h,4,5] = aten::permute_copy(%k3, [1, 2, 0])
+      %v3: f32[5,$h,4] = aten::view_copy(%v, [5, $h, 4])
+      %w: f32[$h,5,4] = aten::permute_copy(%v3, [1, 0, 2])
+      %s: f32[$h,5,5] = aten::bmm(%q, %t)
+      %f: f32[$h,5,5] = aten::_softmax(%s, -1, false)
+      %o: f32[$h,5,4] = aten::bmm(%f, %w)
+      return %o
+    })";
+  const std::string all = "aten::permute_copy aten::permute_copy aten::permute_copy berth::grouped_attention";
+  EXPECT_EQ(fused(filled(kText, {{"b", "3"}, {"h", "6"}})).operators(), all);
+  EXPECT_EQ(fused_at_every_size({{"n", 1, 4}}, filled(kText, {{"b", "n"}, {"h", "(n * 2)"}})).operators(), all);
+}
+
 TEST(FuseGroupedAttention, ScoresWithOtherReadersStayWrittenOut) {
   std::string text = attention("", "%see: bool[1,1,2,6] = aten::logical_not(%m)");
   text.replace(text.find("return %o"), 9, "return %o, %f");

@@ -1,6 +1,7 @@
 #include "compiler/fuse/strided.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/fuse/formulas.h"
 
@@ -28,45 +29,6 @@ Strided whole(const Context& context, ValueId value) {
     stride = context.symbols().mul(stride, result.sizes[d]);
   }
   return result;
-}
-
-// The same elements in the same order under other sizes. False when their distances are not regular then, and of an
-// empty tensor, whose sizes do not divide each other.
-bool regroup(ir::Symbols& symbols, const std::vector<Dim>& sizes, Strided* from) {
-  if (std::find(sizes.begin(), sizes.end(), Dim(0)) != sizes.end()) return false;
-  const std::vector<Axis> axes = axes_of(*from);
-  std::vector<Dim> strides(sizes.size(), 0);
-  size_t axis = axes.size();
-  Dim left = 1;  // elements of the axis that no dimension has taken yet
-  Dim stride = 0;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == Dim(1)) continue;
-    if (left == Dim(1)) {
-      if (axis == 0) return false;
-      left = axes[--axis].size;
-      stride = axes[axis].stride;
-    }
-    strides[d] = stride;
-    Dim wanted = sizes[d];
-    for (;;) {
-      if (const auto rest = quotient(symbols, left, wanted)) {
-        left = *rest;
-        stride = symbols.mul(stride, wanted);
-        break;
-      }
-      // The next axis must go on where this one ends.
-      const auto rest = quotient(symbols, wanted, left);
-      const Dim end = symbols.mul(stride, left);
-      if (!rest || axis == 0 || axes[axis - 1].stride != end) return false;
-      wanted = *rest;
-      stride = end;
-      left = axes[--axis].size;
-    }
-  }
-  if (left != Dim(1) || axis != 0) return false;
-  from->sizes = sizes;
-  from->strides = std::move(strides);
-  return true;
 }
 
 std::optional<size_t> dim_of(const ir::Argument& argument, size_t rank) {
@@ -108,11 +70,6 @@ struct Movement {
 
 using Moved = std::optional<Strided>;
 
-Moved follow_reshape(const Movement& move) {
-  Strided out = move.from();
-  return regroup(move.context.symbols(), move.context.type(move.value).shape, &out) ? Moved(std::move(out)) : Moved();
-}
-
 Moved follow_permute(const Movement& move) {
   const Strided from = move.from();
   Strided out = from;
@@ -133,6 +90,63 @@ Moved follow_transpose(const Movement& move) {
   std::swap(out.sizes[*a], out.sizes[*b]);
   std::swap(out.strides[*a], out.strides[*b]);
   return out;
+}
+
+// How a permutation or a transposition arranges the dimensions of its input; empty of other nodes.
+std::vector<size_t> order_of(const Context& context, const Node& node) {
+  const size_t rank = context.type(node.results[0]).shape.size();
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (node.is(OpId::transpose_copy_int_out)) {
+    const auto a = dim_of(node.args[arg::transpose_copy_int_out::dim0], rank);
+    const auto b = dim_of(node.args[arg::transpose_copy_int_out::dim1], rank);
+    if (!a || !b) return {};
+    std::swap(order[*a], order[*b]);
+    return order;
+  }
+  if (!node.is(OpId::permute_copy_out)) return {};
+  for (size_t i = 0; i < rank; ++i) {
+    const auto d = dim_of(std::get<DimList>(node.args[arg::permute_copy_out::dims])[i], rank);
+    if (!d) return {};
+    order[i] = *d;
+  }
+  return order;
+}
+
+// Leading dimensions that are joined, kept in front while others change places, and split again: as if they had never
+// been joined, which they cannot be where they are not regular. torch.onnx turns the keys of heads so.
+Moved follow_joined(const Movement& move) {
+  const Context& context = move.context;
+  const Node* turn = context.maker(move.input);
+  if (turn == nullptr) return std::nullopt;
+  const std::vector<size_t> order = order_of(context, *turn);
+  if (order.size() < 2 || order[0] != 0) return std::nullopt;
+  const ValueId joined = value_argument(*turn, 0);
+  const Node* join = context.maker(joined);
+  if (join == nullptr || !join->op->is_reshape()) return std::nullopt;
+  const ValueId base = value_argument(*join, 0);
+  if (!is_row_major(context, joined) || !base.valid() || !is_row_major(context, base)) return std::nullopt;
+  const std::vector<Dim>& turned = context.type(move.input).shape;
+  std::vector<Dim> sizes = context.type(move.value).shape;
+  const size_t last = order.size() - 1;
+  if (sizes.size() < order.size() || !std::equal(turned.begin() + 1, turned.end(), sizes.end() - last))
+    return std::nullopt;
+  const size_t leading = sizes.size() - last;
+  std::copy_n(context.type(joined).shape.begin() + 1, last, sizes.begin() + leading);
+  Strided from = follow(context, base, move.scaled, move.depth);
+  if (!regroup(context.symbols(), sizes, &from)) return std::nullopt;
+  Strided out = from;
+  for (size_t i = 0; i < last; ++i) {
+    out.sizes[leading + i] = from.sizes[leading + order[i + 1] - 1];
+    out.strides[leading + i] = from.strides[leading + order[i + 1] - 1];
+  }
+  return out;
+}
+
+Moved follow_reshape(const Movement& move) {
+  if (Moved out = follow_joined(move)) return out;
+  Strided out = move.from();
+  return regroup(move.context.symbols(), move.context.type(move.value).shape, &out) ? Moved(std::move(out)) : Moved();
 }
 
 // From an index of a dimension on.
@@ -219,6 +233,43 @@ Strided follow(const Context& context, ValueId value, bool scaled, int depth) {
 }  // namespace
 
 Strided strided(const Context& context, ValueId value, bool scaled) { return follow(context, value, scaled, 0); }
+
+bool regroup(ir::Symbols& symbols, const std::vector<Dim>& sizes, Strided* from) {
+  if (std::find(sizes.begin(), sizes.end(), Dim(0)) != sizes.end()) return false;
+  const std::vector<Axis> axes = axes_of(*from);
+  std::vector<Dim> strides(sizes.size(), 0);
+  size_t axis = axes.size();
+  Dim left = 1;  // elements of the axis that no dimension has taken yet
+  Dim stride = 0;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == Dim(1)) continue;
+    if (left == Dim(1)) {
+      if (axis == 0) return false;
+      left = axes[--axis].size;
+      stride = axes[axis].stride;
+    }
+    strides[d] = stride;
+    Dim wanted = sizes[d];
+    for (;;) {
+      if (const auto rest = quotient(symbols, left, wanted)) {
+        left = *rest;
+        stride = symbols.mul(stride, wanted);
+        break;
+      }
+      // The next axis must go on where this one ends.
+      const auto rest = quotient(symbols, wanted, left);
+      const Dim end = symbols.mul(stride, left);
+      if (!rest || axis == 0 || axes[axis - 1].stride != end) return false;
+      wanted = *rest;
+      stride = end;
+      left = axes[--axis].size;
+    }
+  }
+  if (left != Dim(1) || axis != 0) return false;
+  from->sizes = sizes;
+  from->strides = std::move(strides);
+  return true;
+}
 
 bool is_row_major(const Context& context, ValueId value) {
   const ir::TensorType* type = context.method().value(value).tensor();

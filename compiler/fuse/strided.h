@@ -22,6 +22,10 @@ struct Strided {
 /// REQUIRES: is_row_major().
 Strided strided(const Context& context, ir::ValueId value, bool scaled);
 
+/// Gives `*from` other sizes: the same elements in the same order. False, with `*from` as it was, when their distances
+/// are not regular then or these are not as many, and of an empty tensor, whose sizes do not divide each other.
+bool regroup(ir::Symbols& symbols, const std::vector<ir::Dim>& sizes, Strided* from);
+
 /// Whether it is a tensor in row-major order.
 bool is_row_major(const Context& context, ir::ValueId value);
 /// Whether it has known sizes too.

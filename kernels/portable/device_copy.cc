@@ -84,8 +84,9 @@ Error d2h_copy_out(KernelContext& context, const arguments::d2h_copy_out& args) 
   // A Method's run sees to it that what has not arrived is not used; an observer may look at it at once.
   Arrivals* const arrivals = static_cast<Arrivals*>(context.state());
   const bool waits = context.observer() != nullptr && context.observer()->sees_values();
-  if (arrivals != nullptr && !waits)
+  if (arrivals != nullptr && !waits) {
     return checked(context, arrivals->begin(*use, out.raw(), self.raw(), self.nbytes()));
+  }
   return checked(context, use->allocator->copy_device_to_host(out.raw(), self.raw(), self.nbytes(), use->device.index,
                                                               use->stream));
 }

@@ -1,0 +1,77 @@
+#include "compiler/fuse/attention_scores.h"
+
+namespace berth::fuse {
+
+using ir::Dim;
+using ir::Node;
+using ir::OpId;
+using ir::ValueId;
+
+namespace {
+
+// Whether `value` is a product of matrices behind views and numbers that scale it.
+bool is_scaled_product(const Context& context, ValueId value) {
+  constexpr int kMostSteps = 16;
+  for (int step = 0; step < kMostSteps && value.valid(); ++step) {
+    const Node* node = context.maker(value);
+    if (node == nullptr) return false;
+    if (node->is(OpId::bmm_out)) return true;
+    if (node->op->is_reshape()) {
+      value = value_argument(*node, 0);
+    } else if (const auto scaled = read_scaled(context, *node)) {
+      value = scaled->from;
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Scaled> read_scaled(const Context& context, const Node& node) {
+  const bool product = node.is(OpId::mul_out) || node.is(OpId::mul_Scalar_out);
+  const bool quotient = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
+  if (!product && !quotient) return std::nullopt;
+  const size_t number = quotient || context.number(node.args[1]) ? 1 : 0;
+  const auto factor = context.number(node.args[number]);
+  if (!factor) return std::nullopt;
+  return Scaled{value_argument(node, 1 - number), product ? *factor : 1 / *factor};
+}
+
+std::optional<size_t> scores_of_sum(const Context& context, const Node& sum) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const ValueId term = value_argument(sum, i);
+    if (!term.valid() || context.type(term).shape != context.type(sum.results[0]).shape) continue;
+    if (is_scaled_product(context, term)) return i;
+  }
+  return std::nullopt;
+}
+
+bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const std::vector<Dim>& shape, ValueId mask) {
+  if (!mask.valid() || shape.size() < 3) return false;
+  if (shape[shape.size() - 2] != sizes.queries || shape.back() != sizes.keys) return false;
+  const std::vector<Dim> before(shape.begin(), shape.end() - 2);
+  if (before == std::vector<Dim>{sizes.batch, sizes.heads}) return true;
+  if (before == std::vector<Dim>{context.symbols().mul(sizes.batch, sizes.heads)}) return true;
+  const std::vector<Dim>& own = context.type(mask).shape;
+  for (size_t d = 0; d + 2 < own.size(); ++d) {
+    if (own[d] != Dim(1)) return false;
+  }
+  return true;
+}
+
+const Node* softmax_of_nan_guard(const Context& context, const Node& node) {
+  if (!node.is(OpId::where_self_out)) return nullptr;
+  const ValueId shares = value_argument(node, arg::where_self_out::other);
+  const ValueId condition = value_argument(node, arg::where_self_out::condition);
+  if (!shares.valid() || !condition.valid()) return nullptr;
+  const Node* softmax = context.maker(shares);
+  const Node* nan = context.maker(condition);
+  if (softmax == nullptr || !softmax->is(OpId::softmax_out) || nan == nullptr || !nan->is(OpId::isnan_out))
+    return nullptr;
+  if (value_argument(*nan, 0) != shares || context.number(node.args[arg::where_self_out::self]) != 0.0) return nullptr;
+  return softmax;
+}
+
+}  // namespace berth::fuse
