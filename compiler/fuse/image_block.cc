@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "compiler/ir/arguments.h"
+
 namespace berth::fuse {
 namespace {
 

@@ -12,7 +12,7 @@ Status ProgramTensors::check_stored(const std::string& target, const ir::TensorT
   return Failure{Error::kInvalidProgram, "pt2 tensor \"" + target + "\"", problem};
 }
 
-Expected<ValueId> ProgramTensors::constant(const std::string& target, const Payload& payload) {
+Expected<ir::ValueId> ProgramTensors::constant(const std::string& target, const Payload& payload) {
   const auto key = std::make_tuple(payload.offset, payload.dtype, payload.stored, payload.order, payload.sizes);
   const bool shared = payload.blob.is_mapped();
   if (shared) {
@@ -23,15 +23,16 @@ Expected<ValueId> ProgramTensors::constant(const std::string& target, const Payl
   type.dtype = payload.dtype;
   type.shape.assign(payload.stored.begin(), payload.stored.end());
   BERTH_TRY(check_stored(target, type));
-  ValueId value = build_.constant(std::move(type), payload.blob, target);
+  ir::ValueId value = build_.constant(std::move(type), payload.blob, target);
   if (!payload.order.empty()) {
-    auto permuted = build_.one(OpId::permute_copy_out, {value, ir::dims(payload.order)}, target, target + ".permuted");
+    auto permuted =
+        build_.one(ir::OpId::permute_copy_out, {value, ir::dims(payload.order)}, target, target + ".permuted");
     if (!permuted.ok()) return permuted.error();
     value = *permuted;
   }
-  const DimList sizes = ir::dims(payload.sizes);
+  const ir::DimList sizes = ir::dims(payload.sizes);
   if (method_.tensor(value).shape != sizes) {
-    auto expanded = build_.one(OpId::expand_copy_out, {value, sizes}, target, target + ".expanded");
+    auto expanded = build_.one(ir::OpId::expand_copy_out, {value, sizes}, target, target + ".expanded");
     if (!expanded.ok()) return expanded.error();
     value = *expanded;
   }
@@ -39,7 +40,8 @@ Expected<ValueId> ProgramTensors::constant(const std::string& target, const Payl
   return value;
 }
 
-Expected<ValueId> ProgramTensors::state(const std::string& target, const std::string& name, const Payload& payload) {
+Expected<ir::ValueId> ProgramTensors::state(const std::string& target, const std::string& name,
+                                            const Payload& payload) {
   ir::State state;
   state.name = target;
   state.type.dtype = payload.dtype;
@@ -57,7 +59,7 @@ Expected<ValueId> ProgramTensors::state(const std::string& target, const std::st
   made.id = module_.states.next_id();
   module_.states.push_back(state);
   ir::Node node;
-  node.op = &ir::operator_of(OpId::state_read);
+  node.op = &ir::operator_of(ir::OpId::state_read);
   node.state = made.id;
   node.source = target;
   made.start = method_.add_value(state.type, name);
@@ -83,9 +85,9 @@ const ProgramTensors::State* ProgramTensors::state_of_buffer(const std::string& 
   return nullptr;
 }
 
-void ProgramTensors::write(const State& state, ValueId value) {
+void ProgramTensors::write(const State& state, ir::ValueId value) {
   ir::Node node;
-  node.op = &ir::operator_of(OpId::state_write);
+  node.op = &ir::operator_of(ir::OpId::state_write);
   node.args = {value};
   node.state = state.id;
   node.source = module_.states[state.id].name;

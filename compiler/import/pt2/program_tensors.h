@@ -20,23 +20,23 @@ class ProgramTensors {
 
   /// The payload as a tensor: stored bytes, permuted and repeated as its strides say. Names that share bytes and type
   /// share the value.
-  Expected<ValueId> constant(const std::string& target, const Payload& payload);
+  Expected<ir::ValueId> constant(const std::string& target, const Payload& payload);
 
   /// The value that the state `target`, the graph's input `name`, has when a call begins; `payload` is its first one.
   /// NotSupported where it does not lie in row-major order.
-  Expected<ValueId> state(const std::string& target, const std::string& name, const Payload& payload);
+  Expected<ir::ValueId> state(const std::string& target, const std::string& name, const Payload& payload);
 
   /// A state in one method.
   struct State {
     ir::StateId id;
-    ValueId start;
+    ir::ValueId start;
   };
   /// That of the graph's input `name`, or that of the buffer `target`; null: there is none.
   const State* state_of_input(const std::string& name) const;
   const State* state_of_buffer(const std::string& target) const;
 
   /// Gives the state its new value. REQUIRES: it has the type of `state.start`.
-  void write(const State& state, ValueId value);
+  void write(const State& state, ir::ValueId value);
 
  private:
   using ConstantKey = std::tuple<size_t, DType, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>>;
@@ -46,7 +46,7 @@ class ProgramTensors {
   ir::Module& module_;
   ir::Method& method_;
   ir::Builder& build_;
-  std::map<ConstantKey, ValueId> constants_;
+  std::map<ConstantKey, ir::ValueId> constants_;
   std::map<std::string, State> states_;  // by the name of the graph's input
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compiler/import/lowering/lowering.h"
 #include "compiler/ir/shape_args.h"
 
 namespace berth::pt2 {

@@ -5,6 +5,7 @@
 
 #include "compiler/import/pt2/schema.h"
 #include "compiler/import/pt2/symbols.h"
+#include "compiler/ir/type.h"
 
 namespace berth::pt2 {
 
