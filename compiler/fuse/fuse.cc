@@ -16,6 +16,7 @@
 #include "compiler/fuse/fuse_group_norms.h"
 #include "compiler/fuse/fuse_grouped_attention.h"
 #include "compiler/fuse/fuse_gru.h"
+#include "compiler/fuse/fuse_layer_norms.h"
 #include "compiler/fuse/fuse_lstm.h"
 #include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
@@ -102,6 +103,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       {"fold_batch_norm", if_kept(passes::fold_batch_norm)},
       // Before products, which take sums as residuals.
       pass("fuse_group_norms", fuse_group_norms),
+      pass("fuse_layer_norms", fuse_layer_norms),
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),
       // Behind it, which reads heads out of rows of tokens: what is left has them in an order of their own.

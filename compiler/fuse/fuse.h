@@ -8,6 +8,7 @@
 //     fuse_quantized          products of 8-bit integers, from dequantised numbers
 //     fuse_narrow_products    matrix products of floats with weights of 8 and 4 bits
 //     fuse_group_norms        norms of rows that stand for groups of channels
+//     fuse_layer_norms        norms of rows that are written out
 //     fuse_attention          softmax(query · key * scale + mask) · value
 //     fuse_grouped_attention  the same over a cache: several heads read one of keys and values
 //     fuse_lstm               a step of an LSTM
