@@ -22,7 +22,7 @@ Expected<Device> parse_target(const std::string& option, const std::string& text
                    std::string("expected [METHOD:]FROM=TO, such as cuda:0=cuda:1; the types are ") +
                        device_type_names() + ", and gpu where TO is whatever GPU is there"};
   }
-  Report report;
+  format::Report report;
   const auto gpu = registry.find_gpu(index->index, &report);
   if (!gpu.ok()) return Failure{gpu.error(), option, report.message};
   return *gpu;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/dtype.h"
 #include "base/mapped_file.h"
 #include "compiler/import/pte/external_data.h"
 #include "tools/inspect_sizes.h"

@@ -12,6 +12,7 @@ namespace {
 
 using ir::Argument;
 using ir::Dim;
+using ir::DimList;
 using ir::Node;
 using ir::NodeId;
 using ir::OpId;
