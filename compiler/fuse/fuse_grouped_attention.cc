@@ -7,7 +7,6 @@
 #include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/key_limits.h"
 #include "compiler/fuse/wide_values.h"
-#include "compiler/ir/same_product.h"
 
 namespace berth::fuse {
 namespace {

@@ -129,7 +129,8 @@ Expected<passes::Action> normalise_rows(Context& context, ir::Builder& build, No
   for (const size_t k : {size_t{0}, size_t{1}}) {
     if (k == 1 && !inverse) break;
     if (!read_norm(context, value_argument(node, k), value_argument(node, 1 - k), inverse, &match)) continue;
-    if (context.type(match.x).shape != context.type(node.results[0]).shape) continue;
+    const ir::TensorType& type = context.type(node.results[0]);
+    if (context.type(match.x).shape != type.shape || type.dtype != DType::kF32) continue;
     const Dim size = context.type(match.x).shape.back();
     return make_layer_norm(context, build, id, {match.x, ir::DimList{size}, ir::None{}, ir::None{}, match.eps});
   }

@@ -70,28 +70,6 @@ struct Movement {
 
 using Moved = std::optional<Strided>;
 
-Moved follow_permute(const Movement& move) {
-  const Strided from = move.from();
-  Strided out = from;
-  for (size_t i = 0; i < move.rank(); ++i) {
-    const auto d = dim_of(std::get<DimList>(move.node.args[arg::permute_copy_out::dims])[i], move.rank());
-    if (!d) return std::nullopt;
-    out.sizes[i] = from.sizes[*d];
-    out.strides[i] = from.strides[*d];
-  }
-  return out;
-}
-
-Moved follow_transpose(const Movement& move) {
-  const auto a = dim_of(move.node.args[arg::transpose_copy_int_out::dim0], move.rank());
-  const auto b = dim_of(move.node.args[arg::transpose_copy_int_out::dim1], move.rank());
-  if (!a || !b) return std::nullopt;
-  Strided out = move.from();
-  std::swap(out.sizes[*a], out.sizes[*b]);
-  std::swap(out.strides[*a], out.strides[*b]);
-  return out;
-}
-
 // How a permutation or a transposition arranges the dimensions of its input; empty of other nodes.
 std::vector<size_t> order_of(const Context& context, const Node& node) {
   const size_t rank = context.type(node.results[0]).shape.size();
@@ -111,6 +89,18 @@ std::vector<size_t> order_of(const Context& context, const Node& node) {
     order[i] = *d;
   }
   return order;
+}
+
+Moved follow_order(const Movement& move) {
+  const std::vector<size_t> order = order_of(move.context, move.node);
+  if (order.size() != move.rank()) return std::nullopt;
+  const Strided from = move.from();
+  Strided out = from;
+  for (size_t i = 0; i < order.size(); ++i) {
+    out.sizes[i] = from.sizes[order[i]];
+    out.strides[i] = from.strides[order[i]];
+  }
+  return out;
 }
 
 // Leading dimensions that are joined, kept in front while others change places, and split again: as if they had never
@@ -133,7 +123,8 @@ Moved follow_joined(const Movement& move) {
     return std::nullopt;
   const size_t leading = sizes.size() - last;
   std::copy_n(context.type(joined).shape.begin() + 1, last, sizes.begin() + leading);
-  Strided from = follow(context, base, move.scaled, move.depth);
+  // The base is followed once more where this fails: a few times on the way, and not at each of many.
+  Strided from = follow(context, base, move.scaled, move.depth + kMaxDepth / 4);
   if (!regroup(context.symbols(), sizes, &from)) return std::nullopt;
   Strided out = from;
   for (size_t i = 0; i < last; ++i) {
@@ -215,8 +206,7 @@ Moved follow_movement(const Context& context, const Node& node, ValueId value, b
   if (input == nullptr || !is_row_major(context, *input)) return std::nullopt;
   const Movement one = {context, node, value, *input, scaled, depth};
   if (node.op->is_reshape()) return follow_reshape(one);
-  if (node.is(OpId::permute_copy_out)) return follow_permute(one);
-  if (node.is(OpId::transpose_copy_int_out)) return follow_transpose(one);
+  if (node.is(OpId::permute_copy_out) || node.is(OpId::transpose_copy_int_out)) return follow_order(one);
   if (node.is(OpId::select_copy_int_out)) return follow_select(one);
   if (node.is(OpId::slice_copy_Tensor_out)) return follow_slice(one);
   if (node.is(OpId::split_with_sizes_copy_out)) return follow_split(one);
