@@ -147,7 +147,7 @@ Error prepare_quantized(PrepareContext& context, const typename Op::Args& args, 
     if (state->constant) pack_weight(state->layout, args.weight, state->owned);
     state->packed = state->owned;
   }
-  if (Op::kConv && state->constant && state->functions->words != nullptr) {
+  if (Op::kConv && state->constant && state->functions->winograd != nullptr) {
     state->few_bits = sums_have_26_bits(state->layout, state->packed);
   }
   *out = state.release();

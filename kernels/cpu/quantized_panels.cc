@@ -109,13 +109,14 @@ void QuantizedPanels::run_blocks(MatrixRegisters* registers, const QuantizedLine
 
 void QuantizedPanels::run_words(const QuantizedLinesOfRows& rows, int64_t group, int64_t begin, int64_t end) const {
   const QuantizedWords& words = *functions_.words;
+  const int64_t most_height = words.tiles->height;
   alignas(64) int16_t widened[kWordRows * kWordQuads * kQuad];
   alignas(64) int16_t weight[kWordQuads * kQuadBytes];
   alignas(64) int32_t sums[kWordRows * kWordPanels * kPanelColumns];
   const uint32_t flip = flip_of(*job_.product);
   const int64_t count = rows.lines * rows.count, quads = rows.all_runs() * rows.quads;
-  const int64_t blocks = ceil_div(count, usual_ ? kWordRows : kMaxTileHeight / kWordHeight * kWordHeight);
-  const int64_t block_rows = align_up(ceil_div(count, blocks), kWordHeight);
+  const int64_t blocks = ceil_div(count, usual_ ? kWordRows : kMaxTileHeight / most_height * most_height);
+  const int64_t block_rows = align_up(ceil_div(count, blocks), most_height);
   for (int64_t panels = 0; begin < end; begin += panels) {
     panels = std::min(kWordPanels, end - begin);
     const int64_t sums_row = panels * kPanelColumns;
@@ -128,10 +129,10 @@ void QuantizedPanels::run_words(const QuantizedLinesOfRows& rows, int64_t group,
         for (int64_t panel = 0; panel < panels; ++panel) {
           words.widen_panel(reinterpret_cast<const int8_t*>(packed) + panel * panel_bytes_ + quad * kQuadBytes, depth,
                             weight);
-          for (int64_t row = 0; row < height; row += kWordHeight) {
-            words.tile[std::min(kWordHeight, height - row)](widened + row * kWordQuads * kQuad, weight, depth,
-                                                            quad == 0, sums + row * sums_row + panel * kPanelColumns,
-                                                            sums_row);
+          for (int64_t row = 0; row < height; row += most_height) {
+            words.tiles->tile[std::min(most_height, height - row)](
+                widened + row * kWordQuads * kQuad, weight, depth, quad == 0,
+                sums + row * sums_row + panel * kPanelColumns, sums_row);
           }
         }
       }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/math.h"
+#include "kernels/cpu/even_share.h"
 #include "kernels/cpu/quantized_columns.h"
 #include "kernels/cpu/quantized_depthwise.h"
 #include "kernels/cpu/quantized_gather.h"
@@ -103,8 +104,7 @@ class Run {
       block_groups_ = ceil_div(layout_.groups, std::min(layout_.groups, wanted));
       block_panels_ = panels_;
     } else {
-      const int64_t pairs = ceil_div<int64_t>(panels_, 2);
-      block_panels_ = 2 * ceil_div(pairs, std::min(pairs, wanted));
+      block_panels_ = 2 * parts_of_item(ceil_div<int64_t>(panels_, 2), items, slots, wanted, 2 * wanted);
     }
     column_blocks_ = ceil_div(panels_, block_panels_);
   }

@@ -165,6 +165,8 @@ struct QuantizedFunctions {
   const QuantizedMatrix* matrix = nullptr;
   /// In place of tiles where there are many rows. May be null.
   const QuantizedWords* words = nullptr;
+  /// In place of windows of 3x3. May be null.
+  const QuantizedWinogradFunctions* winograd = nullptr;
 };
 
 extern const QuantizedFunctions kQuantizedPlain;

@@ -59,6 +59,7 @@ const QuantizedFunctions kQuantizedAvx2 = {
     quantized_avx2::few_columns,
     nullptr,
     &kWordsAvx2,
+    &kWinogradAvx2,
 };
 
 }  // namespace berth::cpu

@@ -32,7 +32,8 @@ BERTH_LOCAL Sum add_products(Sum sum, const Row& row, const Columns& columns) {
 
 }  // namespace quantized_vnni
 
-constexpr QuantizedFunctions functions(const char* name, const QuantizedMatrix* matrix) {
+constexpr QuantizedFunctions functions(const char* name, const QuantizedMatrix* matrix,
+                                       const QuantizedWinogradFunctions* winograd) {
   return {
       name,
       {0, 14, 14, 0, 6},
@@ -57,13 +58,15 @@ constexpr QuantizedFunctions functions(const char* name, const QuantizedMatrix* 
       quantized_vnni::total_of,
       quantized_vnni::few_columns,
       matrix,
+      nullptr,
+      winograd,
   };
 }
 
 }  // namespace
 
-const QuantizedFunctions kQuantizedVnni = functions("avx512vnni", nullptr);
-const QuantizedFunctions kQuantizedAmx = functions("amx", &kMatrixAmx);
+const QuantizedFunctions kQuantizedVnni = functions("avx512vnni", nullptr, &kWinogradVnni);
+const QuantizedFunctions kQuantizedAmx = functions("amx", &kMatrixAmx, nullptr);
 
 }  // namespace berth::cpu
 #endif

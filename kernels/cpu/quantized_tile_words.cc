@@ -92,10 +92,8 @@ BERTH_TARGET void tile(const int16_t* rows, const int16_t* panel, int64_t quads,
 
 }  // namespace
 
-const QuantizedWords kWordsAvx2 = {widen_rows,
-                                   widen_panel,
-                                   {nullptr, tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>},
-                                   {&kWinograd2Avx2, &kWinograd4Avx2}};
+const QuantizedWordTiles kWordTilesAvx2 = {6, {nullptr, tile<1>, tile<2>, tile<3>, tile<4>, tile<5>, tile<6>}};
+const QuantizedWords kWordsAvx2 = {widen_rows, widen_panel, &kWordTilesAvx2};
 
 }  // namespace berth::cpu
 #endif

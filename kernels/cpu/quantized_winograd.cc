@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/math.h"
+#include "kernels/cpu/even_share.h"
 #include "kernels/cpu/quantized_columns.h"
 #include "kernels/portable/multiversion.h"
 
@@ -13,10 +14,9 @@ namespace {
 
 using portable::Convolution;
 
-constexpr int64_t kLeastChannels = 16;
 constexpr int64_t kTaps = 9;
 // Items of work for each thread, so that one that is late does not hold up the other.
-constexpr int64_t kItemsPerThread = 3;
+constexpr int64_t kLeastItemsPerThread = 2, kMostItemsPerThread = 6;
 // With tiles of 2x2, a sum of four times so many products of bytes has 32 bits.
 constexpr int64_t kMostChannels = 1024;
 static_assert(kMostChannels * 4 * kTaps * 255 * 128 < int64_t{1} << 31);
@@ -29,26 +29,31 @@ constexpr int64_t kMostTurned = kRowNumbers;  // channels, of any matrices
 
 // Numbers of what a thread has in memory, one after another.
 struct Places {
-  int64_t seen, turned_step, turned, sums, pixels, ordered;
+  int64_t seen, turned_step, turned, sums, pixels;
 
   Places(const QuantizedLayout& layout, const QuantizedWinogradWords& matrices, int64_t block) {
     const int64_t columns = std::min(layout.panels(), kWordPanels) * kPanelColumns;
     seen = matrices.positions() * block * matrices.channels;
     // A line of the cache more: streams that are pages apart would share the places of eight lines.
     turned_step = std::min(layout.channels(), matrices.channels) * kPanelColumns + kQuadBytes / 2;
-    turned = matrices.side() * turned_step;
+    turned = matrices.positions() * turned_step;
     sums = matrices.positions() * block * columns;
     pixels = matrices.tile * matrices.tile * block * columns;
-    ordered = kTaps * std::min(layout.channels(), matrices.channels) * kPanelColumns;
   }
   int64_t bytes() const {
     return (seen + turned) * static_cast<int64_t>(sizeof(int16_t)) +
-           (sums + pixels) * static_cast<int64_t>(sizeof(int32_t)) + ordered + kMostTurned;
+           (sums + pixels) * static_cast<int64_t>(sizeof(int32_t)) + kMostTurned;
   }
 };
 
+// In products of a channel: turning a weight takes as long as those of two tiles.
+int64_t cost(const WinogradTiles& tiles, const QuantizedWinogradWords& matrices) {
+  return matrices.positions() * (tiles.all + 2 * tiles.blocks);
+}
+
 // Whether these tiles can be used, and take less time than windows, whatever the weights are.
-bool fits(const QuantizedJob& job, const QuantizedWinogradWords* matrices) {
+bool fits(const QuantizedJob& job, const QuantizedWinogradFunctions& functions,
+          const QuantizedWinogradWords* matrices) {
   const QuantizedLayout& layout = *job.layout;
   if (matrices == nullptr || job.convolution == nullptr || layout.depthwise || layout.padded_rows) return false;
   const Convolution& c = *job.convolution;
@@ -58,11 +63,12 @@ bool fits(const QuantizedJob& job, const QuantizedWinogradWords* matrices) {
     if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) return false;
   }
   const int64_t channels = layout.channels();
-  if (channels % kQuad != 0 || channels < kLeastChannels || channels > kMostChannels) return false;
+  if (channels % kQuad != 0 || channels < functions.least_channels || channels > kMostChannels) return false;
   if (job.input->stride(1) != 1) return false;
   // A weight is turned for few pixels, and tiles at the ends are half empty.
-  const int64_t pixels = c.batch * down.out * across.out, tiles = WinogradTiles(c, *matrices).all;
-  return matrices->tile * matrices->tile * tiles >= 32 && 5 * matrices->positions() * tiles <= 32 * pixels;
+  const WinogradTiles tiles(c, *matrices);
+  return matrices->tile * matrices->tile * tiles.all >= 32 &&
+         10 * cost(tiles, *matrices) <= functions.most_tenths * c.batch * down.out * across.out;
 }
 
 BERTH_MULTIVERSION bool panel_has_26_bits(const int8_t* packed, int64_t quads) {
@@ -94,33 +100,30 @@ BERTH_MULTIVERSION bool panel_has_26_bits(const int8_t* packed, int64_t quads) {
   return true;
 }
 
-// In products of a channel: turning a weight takes as long as those of two tiles.
-int64_t cost(const WinogradTiles& tiles, const QuantizedWinogradWords& matrices) {
-  return matrices.positions() * (tiles.all + 2 * tiles.blocks);
-}
-
 }  // namespace
 
 const QuantizedWinogradWords* QuantizedWinograd::choose(const QuantizedJob& job) {
-  if (job.functions->words == nullptr) return nullptr;
+  const QuantizedWinogradFunctions* const functions = job.functions->winograd;
+  if (functions == nullptr) return nullptr;
   const QuantizedWinogradWords* best = nullptr;
-  for (const QuantizedWinogradWords* matrices : job.functions->words->winograd) {
-    if (!fits(job, matrices) || (matrices->divides_all && !job.few_bits)) continue;
-    const Convolution& c = *job.convolution;
-    if (best == nullptr || cost(WinogradTiles(c, *matrices), *matrices) < cost(WinogradTiles(c, *best), *best))
-      best = matrices;
+  int64_t best_cost = 0;
+  for (const QuantizedWinogradWords* matrices : functions->sizes) {
+    if (!fits(job, *functions, matrices) || (matrices->divides_all && !job.few_bits)) continue;
+    const int64_t own = cost(WinogradTiles(*job.convolution, *matrices), *matrices);
+    if (best != nullptr && own >= best_cost) continue;
+    best = matrices;
+    best_cost = own;
   }
   return best;
 }
 
 size_t QuantizedWinograd::thread_bytes(const QuantizedJob& job) {
   int64_t bytes = 0;
-  const QuantizedWords* const words = quantized_functions().words;
-  if (words == nullptr) return 0;
-  for (const QuantizedWinogradWords* matrices : words->winograd) {
-    if (!fits(job, matrices)) continue;
-    const int64_t most =
-        std::min(matrices->block, align_up(WinogradTiles(*job.convolution, *matrices).all, kWordHeight));
+  const QuantizedWinogradFunctions* const functions = quantized_functions().winograd;
+  if (functions == nullptr) return 0;
+  for (const QuantizedWinogradWords* matrices : functions->sizes) {
+    if (!fits(job, *functions, matrices)) continue;
+    const int64_t most = std::min(matrices->block, WinogradTiles(*job.convolution, *matrices).all);
     bytes = std::max(bytes, Places(*job.layout, *matrices, most).bytes());
   }
   return static_cast<size_t>(bytes);
@@ -139,7 +142,7 @@ WinogradTiles::WinogradTiles(const Convolution& c, const QuantizedWinogradWords&
     : down(ceil_div(c.axis[1].out, matrices.tile)),
       across(ceil_div(c.axis[2].out, matrices.tile)),
       all(c.batch * down * across),
-      block(align_up(ceil_div(all, ceil_div(all, matrices.block)), kWordHeight)),
+      block(ceil_div(all, ceil_div(all, matrices.block))),
       blocks(ceil_div(all, block)) {}
 
 QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFinish& finish,
@@ -147,7 +150,7 @@ QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFin
     : job_(job),
       layout_(*job.layout),
       convolution_(*job.convolution),
-      words_(*job.functions->words),
+      words_(*job.functions->winograd->tiles),
       matrices_(matrices),
       finish_(finish),
       places_(job),
@@ -157,9 +160,11 @@ QuantizedWinograd::QuantizedWinograd(const QuantizedJob& job, const QuantizedFin
 }
 
 void QuantizedWinograd::cut(int slots) {
-  const int64_t wanted = slots == 1 ? 1 : ceil_div(kItemsPerThread * slots, layout_.groups * tiles_.blocks);
-  const int64_t least = ceil_div(panels_, kWordPanels);
-  block_panels_ = ceil_div(panels_, std::clamp(wanted, least, panels_));
+  const int64_t others = layout_.groups * tiles_.blocks, least = ceil_div(panels_, kWordPanels);
+  const int64_t wanted = slots == 1 ? 1 : ceil_div(kLeastItemsPerThread * slots, others);
+  // What tiles see is turned for each item.
+  const int64_t most = slots == 1 ? 1 : ceil_div(kMostItemsPerThread * slots, others);
+  block_panels_ = parts_of_item(panels_, others, slots, std::max(wanted, least), std::max(most, least));
   panel_blocks_ = ceil_div(panels_, block_panels_);
 }
 
@@ -169,8 +174,7 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
   int16_t* const turned = seen + numbers.seen;
   auto* const sums = reinterpret_cast<int32_t*>(turned + numbers.turned);
   int32_t* const pixels = sums + numbers.sums;
-  auto* const ordered = reinterpret_cast<int8_t*>(pixels + numbers.pixels);
-  auto* const zeros = reinterpret_cast<uint8_t*>(ordered + numbers.ordered);
+  auto* const zeros = reinterpret_cast<uint8_t*>(pixels + numbers.pixels);
   std::memset(zeros, job_.product->input_zero[0], kMostTurned);
 
   const int64_t panel = item % panel_blocks_ * block_panels_;
@@ -187,20 +191,17 @@ void QuantizedWinograd::run_item(int64_t item, uint8_t* memory) const {
     const int64_t some = std::min(most, channels - channel), quads = some / kQuad;
     see_tiles(first, count, group * channels + channel, some, zeros, seen);
     for (int64_t i = 0; i < panels; ++i) {
-      matrices_.order_weight(packed + i * layout_.panel_bytes() + channel / kQuad * kQuadBytes, tap_bytes, quads,
-                             ordered);
+      matrices_.turn_weight(packed + i * layout_.panel_bytes() + channel / kQuad * kQuadBytes, tap_bytes, quads,
+                            numbers.turned_step, turned);
       for (int64_t position = 0; position < matrices_.positions(); ++position) {
-        const int64_t column = position % matrices_.side();
-        if (column == 0) {
-          matrices_.turn_weight[position / matrices_.side()](ordered, quads, numbers.turned_step, turned);
-        }
         const int16_t* rows = seen + position / per_row * (tiles_.block * kRowNumbers) + position % per_row * most;
         int32_t* to = sums + position * (tiles_.block * sums_row) + i * kPanelColumns;
-        for (int64_t left = count; left > 0; left -= kWordHeight) {
-          words_.tile[std::min(kWordHeight, left)](rows, turned + column * numbers.turned_step, quads, channel == 0, to,
-                                                   sums_row);
-          rows += kWordHeight * kRowNumbers;
-          to += kWordHeight * sums_row;
+        const int64_t parts = ceil_div(count, words_.height);
+        for (int64_t part = 0, done = 0; part < parts; ++part) {
+          const int64_t height = (part + 1) * count / parts - done;
+          words_.tile[height](rows + done * kRowNumbers, turned + position * numbers.turned_step, quads, channel == 0,
+                              to + done * sums_row, sums_row);
+          done += height;
         }
       }
     }

@@ -1,5 +1,5 @@
-// Quantised convolutions with windows of 3x3 by Winograd's F(4x4, 3x3) or F(2x2, 3x3) in whole numbers, where numbers
-// of 16 bits are multiplied (quantized_words.h): 2.25 or 4 products for a pixel instead of 9, and the same sums to the
+// Quantised convolutions with windows of 3x3 by Winograd's F(4x4, 3x3) or F(2x2, 3x3) in whole numbers, in products of
+// numbers of 16 bits (quantized_words.h): 2.25 or 4 of them for a pixel instead of 9, and the same sums to the
 // bit.
 //
 // A tile is 4x4 or 2x2 pixels of the result, which see 6x6 or 4x4 of the input. Lavin and Gray, "Fast Algorithms for
@@ -53,7 +53,7 @@ class QuantizedWinograd {
   const QuantizedJob& job_;
   const QuantizedLayout& layout_;
   const portable::Convolution& convolution_;
-  const QuantizedWords& words_;
+  const QuantizedWordTiles& words_;
   const QuantizedWinogradWords& matrices_;
   const QuantizedFinish& finish_;
   QuantizedPlaces places_;

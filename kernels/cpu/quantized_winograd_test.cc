@@ -84,14 +84,24 @@ int64_t tile_of(int32_t channels, int32_t pixels, bool few_bits) {
 }
 
 TEST(QuantizedWinograd, TilesAreAsLargeAsWeightsAndImagesAllow) {
-  if (quantized_functions().words == nullptr) GTEST_SKIP() << "this processor multiplies bytes";
-  EXPECT_EQ(tile_of(64, 56, true), 4);
-  EXPECT_EQ(tile_of(64, 7, true), 4);
-  EXPECT_EQ(tile_of(64, 56, false), 2);
-  EXPECT_EQ(tile_of(64, 14, false), 2);
-  EXPECT_EQ(tile_of(64, 6, true), 2);  // of 8x8 pixels in tiles of 4x4, 28 would be of no use
-  EXPECT_EQ(tile_of(64, 3, true), 0);
-  EXPECT_EQ(tile_of(12, 56, true), 0);
+  const QuantizedFunctions* all[kMostQuantizedFunctions];
+  const int count = all_quantized_functions(all);
+  for (int i = 0; i < count; ++i) {
+    if (all[i]->winograd == nullptr) continue;
+    set_quantized_functions(all[i]);
+    SCOPED_TRACE(all[i]->name);
+    const bool bytes = all[i]->words == nullptr;  // are multiplied, twice as many at a time
+    EXPECT_EQ(tile_of(64, 56, true), 4);
+    EXPECT_EQ(tile_of(64, 14, true), 4);
+    EXPECT_EQ(tile_of(64, 7, true), bytes ? 0 : 4);
+    EXPECT_EQ(tile_of(64, 56, false), bytes ? 0 : 2);
+    EXPECT_EQ(tile_of(64, 14, false), bytes ? 0 : 2);
+    EXPECT_EQ(tile_of(64, 6, true), bytes ? 0 : 2);  // of 8x8 pixels in tiles of 4x4, 28 would be of no use
+    EXPECT_EQ(tile_of(64, 3, true), 0);
+    EXPECT_EQ(tile_of(16, 56, true), bytes ? 0 : 4);
+    EXPECT_EQ(tile_of(12, 56, true), 0);
+  }
+  set_quantized_functions(nullptr);
 }
 
 // All numbers are at the ends of their range, so that sums are as large as they can be.

@@ -1,16 +1,16 @@
-// Quantised products in numbers of 16 bits, for processors that multiply pairs of those alone (AVX2). Bytes of rows and
-// of weights are widened once for many products, not in the innermost loop. Panels are those of tiles
-// (quantized_tile.h).
+// Quantised products in numbers of 16 bits, for processors that multiply pairs of those alone (AVX2), and for
+// Winograd's matrices where bytes are multiplied too (VNNI). Bytes of rows and of weights are widened once for many
+// products, not in the innermost loop. Panels are those of tiles (quantized_tile.h).
 #pragma once
 
 #include <cstdint>
 
 namespace berth::cpu {
 
-constexpr int64_t kWordRows = 96;   // that share widened weights, at most
-constexpr int64_t kWordQuads = 64;  // of the depth that are widened at a time: a first-level cache holds both
-constexpr int64_t kWordPanels = 4;  // that share widened rows, at most
-constexpr int64_t kWordHeight = 6;  // rows of a tile, at most
+constexpr int64_t kWordRows = 96;        // that share widened weights, at most
+constexpr int64_t kWordQuads = 64;       // of the depth that are widened at a time: a first-level cache holds both
+constexpr int64_t kWordPanels = 4;       // that share widened rows, at most
+constexpr int64_t kMostWordHeight = 12;  // rows of a tile, of any processor's
 
 /// A part of the depth of rows side by side, which begins in the first run.
 struct QuantizedPart {
@@ -22,6 +22,15 @@ struct QuantizedPart {
 };
 
 constexpr int kMostWinogradSide = 6;
+
+/// Adds products of pairs of numbers, which one instruction multiplies and adds.
+struct QuantizedWordTiles {
+  int64_t height = 0;  // rows of a tile, at most
+  /// Adds the products of `rows`, [row][kWordQuads][4], of which there are as many as the function's place says, with a
+  /// widened panel, [quad][half][column][2], to sums, [row][sums_row], or, with `first`, writes them.
+  void (*tile[kMostWordHeight + 1])(const int16_t* rows, const int16_t* panel, int64_t quads, bool first, int32_t* sums,
+                                    int64_t sums_row) = {};
+};
 
 /// Winograd's matrices for tiles of one size (quantized_winograd.h).
 struct QuantizedWinogradWords {
@@ -38,32 +47,36 @@ struct QuantizedWinogradWords {
   /// REQUIRES: channels are whole quads.
   void (*see_tile)(const uint8_t* const* pixels, int64_t channels, uint32_t flip, int64_t row_step,
                    int16_t* to) = nullptr;
-  /// Brings some quads of a panel, whose taps are tap_bytes apart, to [tap][quad][half][column][2] bytes.
-  void (*order_weight)(const int8_t* from, int64_t tap_bytes, int64_t quads, int8_t* to) = nullptr;
-  /// Turns those to [quad][half][column][2] numbers of each position of a row of them, `step` apart. There is a
-  /// function for each row.
-  void (*turn_weight[kMostWinogradSide])(const int8_t* from, int64_t quads, int64_t step, int16_t* to) = {};
+  /// Turns some quads of a panel, whose taps are tap_bytes apart, to [quad][half][column][2] numbers of each position,
+  /// `step` apart.
+  void (*turn_weight)(const int8_t* from, int64_t tap_bytes, int64_t quads, int64_t step, int16_t* to) = nullptr;
   /// From sums of each position, `step` apart, to those of a tile's pixels: `columns` apart, and `line`.
   void (*end_tile)(const int32_t* sums, int64_t step, int64_t columns, int32_t* to, int64_t line) = nullptr;
 };
 
-/// Pairs of numbers, halves of a quad, are multiplied and added by one instruction (vpmaddwd).
+/// In place of tiles of bytes.
 struct QuantizedWords {
   /// Widens rows to [row][kWordQuads][4] numbers.
   void (*widen_rows)(const QuantizedPart& part, int16_t* to) = nullptr;
   /// Widens `quads` quads of a panel to [quad][half][column][2] numbers.
   void (*widen_panel)(const int8_t* from, int64_t quads, int16_t* to) = nullptr;
-  /// Adds the products of `rows`, [row][kWordQuads][4], of which there are as many as the function's place says, with a
-  /// widened panel to sums, [row][sums_row], or, with `first`, writes them.
-  using Tile = void (*)(const int16_t* rows, const int16_t* panel, int64_t quads, bool first, int32_t* sums,
-                        int64_t sums_row);
-  Tile tile[kWordHeight + 1] = {};
-  const QuantizedWinogradWords* winograd[2] = {};  // tiles of 2x2 and of 4x4; may be null, both
+  const QuantizedWordTiles* tiles = nullptr;
+};
+
+/// In place of windows of 3x3.
+struct QuantizedWinogradFunctions {
+  const QuantizedWordTiles* tiles = nullptr;
+  const QuantizedWinogradWords* sizes[2] = {};  // tiles of 4x4 and of 2x2; the second may be null
+  int64_t least_channels = 0;
+  /// In tenths: products of a channel and a column that a pixel may take at most, with those that turning a weight
+  /// takes as long as. A window has nine, of bytes.
+  int64_t most_tenths = 0;
 };
 
 #if defined(__x86_64__)
+extern const QuantizedWordTiles kWordTilesAvx2, kWordTilesVnni;
 extern const QuantizedWords kWordsAvx2;
-extern const QuantizedWinogradWords kWinograd2Avx2, kWinograd4Avx2;
+extern const QuantizedWinogradFunctions kWinogradAvx2, kWinogradVnni;
 #endif
 
 }  // namespace berth::cpu
