@@ -67,8 +67,12 @@ enum class Op : uint8_t {
   kToI8 = 33,         // a as i8, in the same way
   kToF16 = 34,        // a as f16: the nearest, half to even
   kToBF16 = 35,       // a as bf16, in the same way
+  kLog1p = 36,        // ln(1 + a)
+  kExpm1 = 37,        // e^a - 1
+  kFloor = 38,        // the largest whole number up to a
+  kMish = 39,         // a * tanh(ln(1 + e^a))
 };
-constexpr size_t kOps = 36;
+constexpr size_t kOps = 40;
 
 /// The number of operands of `op`: 1, 2 or 3.
 constexpr int operands(Op op) {
@@ -122,7 +126,10 @@ constexpr bool is_exact(Op op) {
     case Op::kGeluTanh:
     case Op::kMulAdd:
     case Op::kSin:
-    case Op::kCos: return false;
+    case Op::kCos:
+    case Op::kLog1p:
+    case Op::kExpm1:
+    case Op::kMish: return false;
     default: return true;
   }
 }

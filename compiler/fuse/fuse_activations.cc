@@ -97,6 +97,24 @@ std::optional<Op> gelu_gate(const Context& context, ValueId gate, ValueId x) {
   return matches ? std::optional<Op>(Op::kGeluTanh) : std::nullopt;
 }
 
+// ln(1 + e^x) as importers write it, which is exact far from 0: max(x, 0) + log1p(e^-|x|).
+bool is_softplus(const Context& context, ValueId value, ValueId x) {
+  const auto read_once = [&](ValueId made, OpId op) {
+    const Node* node = made.valid() && context.uses(made) == 1 ? context.maker(made) : nullptr;
+    return node != nullptr && node->is(op) ? node : nullptr;
+  };
+  const auto inner = [](const Node* node) { return node == nullptr ? ValueId{} : value_argument(*node, 0); };
+  const Node* sum = read_once(value, OpId::add_out);
+  if (sum == nullptr || context.number(sum->args[arg::add_out::alpha]) != 1.0) return false;
+  for (size_t k = 0; k < 2; ++k) {
+    const ValueId power = inner(read_once(value_argument(*sum, k), OpId::log1p_out));
+    const ValueId minus = inner(read_once(inner(read_once(power, OpId::exp_out)), OpId::neg_out));
+    const ValueId above = inner(read_once(value_argument(*sum, 1 - k), OpId::relu_out));
+    if (above == x && inner(read_once(minus, OpId::abs_out)) == x) return true;
+  }
+  return false;
+}
+
 // x * gate * number
 std::optional<Op> gated(const Context& context, ValueId x, ValueId gate, double number) {
   if (context.uses(gate) != 1) return std::nullopt;
@@ -145,7 +163,15 @@ std::optional<Found> match_prelu(const Context& context, const Node& node) {
   return std::nullopt;
 }
 
-std::optional<Found> match(const Context& context, const Node& node) {
+// x * tanh(ln(1 + e^x))
+bool is_mish(const Context& context, const Factors& factors, size_t k) {
+  const Node* gate = context.maker(factors.values[1 - k]);
+  if (gate == nullptr || !gate->is(OpId::tanh_out) || context.uses(factors.values[1 - k]) != 1) return false;
+  return factors.number == 1 && is_softplus(context, value_argument(*gate, 0), factors.values[k]);
+}
+
+// `rare`: whether the target has all steps of element-wise code.
+std::optional<Found> match(const Context& context, const Node& node, bool rare) {
   if (const auto prelu = match_prelu(context, node)) return prelu;
   const Factors factors = factors_of(context, node);
   if (factors.values.size() == 1 && is_near(context, node.results[0], factors.number, 1.0 / 6)) {
@@ -155,6 +181,7 @@ std::optional<Found> match(const Context& context, const Node& node) {
   if (factors.values.size() != 2) return std::nullopt;
   for (size_t k = 0; k < 2; ++k) {
     const ValueId x = factors.values[k];
+    if (rare && is_mish(context, factors, k)) return Found{Op::kMish, {x}};
     if (const auto op = gated(context, x, factors.values[1 - k], factors.number)) return Found{*op, {x}};
   }
   return std::nullopt;
@@ -166,7 +193,7 @@ Expected<passes::Action> fuse_activation(Context& context, ir::Builder& build, i
   if (type == nullptr) return passes::Action::keep();
   const bool narrow = has_16_bits(type->dtype) && widens_halves(context.target(id));
   if (type->dtype != DType::kF32 && !narrow) return passes::Action::keep();
-  const auto found = match(context, node);
+  const auto found = match(context, node, takes_bytes(context.target(id)));
   if (!found) return passes::Action::keep();
   context.remark(node, Reason::kFused, "an activation");
   const std::string source = node.source;

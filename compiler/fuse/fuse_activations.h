@@ -1,7 +1,8 @@
 // Activations: known by their formulas, and as what a convolution or product ends with.
 //
-// Importers and exporters write hard-swish, hard-sigmoid, silu and gelu as sums, products and limits. fuse_activations
-// makes one step of each (berth::elementwise with one op), which the passes after it take as the activation that it is.
+// Importers and exporters write hard-swish, hard-sigmoid, silu, gelu and mish as sums, products and limits.
+// fuse_activations makes one step of each (berth::elementwise with one op), which the passes after it take as the
+// activation that it is.
 #pragma once
 
 #include <string>

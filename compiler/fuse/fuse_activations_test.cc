@@ -101,6 +101,27 @@ std::string prelu(const std::string& test, const std::string& slope, const std::
       .text;
 }
 
+// Mish, as importers write it. The fear: a softplus of something else.
+TEST(FuseActivations, MishIsOneStep) {
+  const auto mish = [](const std::string& above, const std::string& gate) {
+    return formula(filled(R"(
+      %a: f32[3,40] = aten::abs(%x)
+      %n: f32[3,40] = aten::neg(%a)
+      %e: f32[3,40] = aten::exp(%n)
+      %l: f32[3,40] = aten::log1p(%e)
+      %z: f32[3,40] = aten::neg(%x)
+      %r: f32[3,40] = aten::relu($above)
+      %s: f32[3,40] = aten::add.Tensor(%r, %l, 1)
+      %t: f32[3,40] = aten::$gate(%s)
+      %y: f32[3,40] = aten::mul.Tensor(%x, %t)
+    )",
+                          {{"above", above}, {"gate", gate}}));
+  };
+  EXPECT_TRUE(is_one_step(mish("%x", "tanh"), 39));
+  EXPECT_FALSE(is_one_step(mish("%z", "tanh"), 39));
+  EXPECT_FALSE(is_one_step(mish("%x", "sigmoid"), 39));
+}
+
 // As files of f16 and bf16 have them, with numbers that are rounded to these: 1.4140625 for the root of 2.
 std::string narrow_gelu(const std::string& root) {
   return filled(R"(

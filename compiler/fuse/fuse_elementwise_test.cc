@@ -25,6 +25,22 @@ TEST(FuseElementwise, ChainsAreOneLoopUnlessTheyAreTooLong) {
   EXPECT_EQ(all.operators(), "berth::elementwise berth::elementwise") << all.text;
 }
 
+TEST(FuseElementwise, RareFunctionsAreStepsToo) {
+  for (const auto& [name, op] : std::vector<std::pair<std::string, std::string>>{
+           {"sin", "28"}, {"cos", "29"}, {"log1p", "36"}, {"expm1", "37"}, {"floor", "38"}}) {
+    const Fused one = fused(filled(R"(
+      method forward(%x: f32[4,6]) {
+        %a: f32[4,6] = aten::abs(%x)
+        %b: f32[4,6] = aten::$name(%a)
+        %c: f32[4,6] = aten::add.Tensor(%b, %x, 1)
+        return %c
+      })",
+                                   {{"name", name}}));
+    EXPECT_EQ(one.operators(), "berth::elementwise") << one.text;
+    EXPECT_NE(one.text.find("[8, 0, 0, 0, " + op + ", 1, 0, 0, 0, 2, 0, 0]"), std::string::npos) << one.text;
+  }
+}
+
 // A size that only a run knows, as where a sum is divided by how many there were, has no place among a chain's
 // numbers. The fear: it is taken for 0.
 TEST(FuseElementwise, SizesAreNotNumbersOfAChain) {

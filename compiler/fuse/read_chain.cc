@@ -36,6 +36,18 @@ std::optional<Op> unary_op(const Node& node) {
   }
 }
 
+// Those that targets beside cpu and sim have no step for.
+std::optional<Op> rare_op(const Node& node) {
+  switch (node.op->id) {
+    case OpId::sin_out: return Op::kSin;
+    case OpId::cos_out: return Op::kCos;
+    case OpId::log1p_out: return Op::kLog1p;
+    case OpId::expm1_out: return Op::kExpm1;
+    case OpId::floor_out: return Op::kFloor;
+    default: return std::nullopt;
+  }
+}
+
 std::optional<Op> binary_op(const Node& node) {
   switch (node.op->id) {
     case OpId::add_out:
@@ -66,12 +78,17 @@ constexpr size_t kDequantising = 2;
 
 class Reader {
  public:
-  /// `bytes`: whether chains may read and write bytes. `halves`: whether those of f16 and bf16 are computed as f32, and
-  /// are rounded where they end or go on in f32. `read_often`: bytes whose readers are more than the nodes say.
+  /// `use.halves`: those of f16 and bf16 are computed as f32, and are rounded where they end or go on in f32.
+  /// `read_often`: bytes whose readers are more than the nodes say.
   /// `shallow`: for chains that only_dequantises() is asked about: bytes are inputs, whatever makes them, and what
   /// takes more steps is not read to its end.
-  Reader(const Context& context, bool bytes, bool halves, const std::set<ValueId>& read_often, bool shallow)
-      : context_(context), bytes_(bytes), halves_(halves), read_often_(read_often), shallow_(shallow) {}
+  Reader(const Context& context, ChainUse use, const std::set<ValueId>& read_often, bool shallow)
+      : context_(context),
+        use_(use),
+        bytes_(use.bytes != ByteUse::kNone),
+        halves_(use.halves),
+        read_often_(read_often),
+        shallow_(shallow) {}
 
   bool only_dequantises(const Chain& chain) const {
     if (chain.inputs.size() != 1 || !is_byte(type_of(chain.inputs[0])) || chain.steps.size() > kDequantising) {
@@ -134,7 +151,9 @@ class Reader {
   }
 
   std::optional<Op> unary(const Node& node) const {
-    return node.is(OpId::round_out) ? std::optional<Op>(Op::kRound) : unary_op(node);
+    if (node.is(OpId::round_out)) return Op::kRound;
+    const auto op = unary_op(node);
+    return op || use_.bytes != ByteUse::kWanted ? op : rare_op(node);
   }
 
   // To f32, or to 16 bits on the way, which need no step, or from f32 to bytes.
@@ -273,8 +292,7 @@ class Reader {
     if (!bytes_ || !maker.is(OpId::fused_elementwise_out) || own_steps(maker) > kDequantising) return false;
     // Within a chain that is read for bytes alone, what comes after counts too, so that nothing is read to its
     // beginning.
-    if (!Reader(context_, bytes_, halves_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result))
-      return false;
+    if (!Reader(context_, use_, read_often_, true).read(maker, shallow_ ? after : 0, &own, result)) return false;
     if (!only_dequantises(own)) return false;
     ++chain->nodes;
     chain->read_often.push_back(own.inputs[0]);
@@ -311,6 +329,7 @@ class Reader {
   }
 
   const Context& context_;
+  const ChainUse use_;
   const bool bytes_;
   const bool halves_;
   const std::set<ValueId>& read_often_;
@@ -332,11 +351,11 @@ bool dequantises(const Node& node) {
 bool read_chain(const Context& context, const Node& node, ChainUse use, const std::set<ValueId>& read_often,
                 size_t after, ElementChain* chain, ChainOperand* last) {
   if (use.bytes == ByteUse::kWanted) {
-    const Reader shallow(context, true, use.halves, read_often, true);
+    const Reader shallow(context, use, read_often, true);
     if (shallow.read(node, 0, chain, last) && shallow.only_dequantises(*chain)) return true;
     *chain = ElementChain();
   }
-  return Reader(context, use.bytes != ByteUse::kNone, use.halves, read_often, false).read(node, after, chain, last);
+  return Reader(context, use, read_often, false).read(node, after, chain, last);
 }
 
 }  // namespace berth::fuse

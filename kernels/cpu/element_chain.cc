@@ -277,7 +277,10 @@ int64_t cost(Op op) {
     case Op::kElu:
     case Op::kSilu:
     case Op::kGelu:
-    case Op::kGeluTanh: return 8;
+    case Op::kGeluTanh:
+    case Op::kLog1p:
+    case Op::kExpm1:
+    case Op::kMish: return 8;
     default: return 1;
   }
 }

@@ -74,6 +74,10 @@ BERTH_INLINE float apply(float a, float b, float c) {
   if constexpr (op == Op::kToI8) return as_byte<int8_t>(a);
   if constexpr (op == Op::kToF16) return Half(a);
   if constexpr (op == Op::kToBF16) return BFloat16(a);
+  if constexpr (op == Op::kLog1p) return math::log1p(a);
+  if constexpr (op == Op::kExpm1) return math::expm1(a);
+  if constexpr (op == Op::kFloor) return __builtin_floorf(a);
+  if constexpr (op == Op::kMish) return math::mish(a);
 }
 
 struct Operands {

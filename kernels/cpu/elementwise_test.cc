@@ -437,7 +437,7 @@ TEST(Elementwise, StepsBeforeBytesHaveThePortableBits) {
     inputs.emplace_back(x);
   }
   for (const Op op : {Op::kExp, Op::kLog, Op::kTanh, Op::kSigmoid, Op::kErf, Op::kElu, Op::kSilu, Op::kGelu,
-                      Op::kGeluTanh, Op::kMulAdd, Op::kPow, Op::kSin, Op::kCos}) {
+                      Op::kGeluTanh, Op::kMulAdd, Op::kPow, Op::kSin, Op::kCos, Op::kLog1p, Op::kExpm1, Op::kMish}) {
     SCOPED_TRACE("step " + std::to_string(static_cast<int>(op)));
     QuantisedChain chain(3);
     // Whole numbers of 2^-22, less the nearest multiple of 256.

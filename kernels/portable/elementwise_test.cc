@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "kernels/portable/layout_testing.h"
@@ -263,6 +264,108 @@ TEST(Elementwise, DtypesWithoutArithmeticAreRefused) {
   EXPECT_EQ(run(mul_Scalar_out, {c, 2, c}), Error::kInvalidArgument);
   EXPECT_EQ(run(eq_Scalar_out, {c, 2, testing::boolean({2})}), Error::kInvalidArgument);
   EXPECT_EQ(run(sum_IntList_out, {c, nullptr, false, nullptr, f32({})}), Error::kInvalidArgument);
+}
+
+// The operators that the table says are element by element and take any order. The fear: one that reads its tensors as
+// if they were row-major, so that a graph with channels innermost computes something else.
+#define ELEMENT(...) true
+#define ROW(...) false
+#define SELF(...) false
+#define NEVER false
+#define ANY_LAYOUT true
+#define ROW_MAJOR false
+struct ElementRow {
+  const char* name;
+  const char* schema;
+  bool element, any_layout;
+  Kernel kernel;
+};
+const ElementRow kElementRows[] = {
+#define OP(identifier, name, functional, out, schema, rule, in_place, view, unplaced, layout, elements, reads, sizes, \
+           role) \
+  {name, schema, in_place, layout, Kernel(identifier)},
+#include "format/operators.def"
+#undef OP
+};
+#undef ELEMENT
+#undef ROW
+#undef SELF
+#undef NEVER
+#undef ANY_LAYOUT
+#undef ROW_MAJOR
+
+// The types of the arguments in `schema`, without those that the out variant does not have; empty where one is a list.
+std::vector<std::string> argument_types(const std::string& schema) {
+  std::vector<std::string> types;
+  const std::string arguments = schema.substr(0, schema.find(" -> ")) + ", ";
+  for (size_t begin = 0; begin < arguments.size(); begin = arguments.find(", ", begin) + 2) {
+    const std::string type = arguments.substr(begin, arguments.find(' ', begin) - begin);
+    if (type.find('[') != std::string::npos) return {};
+    if (type[0] != '@') types.push_back(type);
+  }
+  return types;
+}
+
+TEST(Elementwise, OperatorsOfAnyOrderGiveTheSameInEach) {
+  const Shape sizes = {2, 3, 4, 5};
+  const Order last = {0, 2, 3, 1};
+  int compared = 0;
+  for (const ElementRow& row : kElementRows) {
+    const std::vector<std::string> types = argument_types(row.schema);
+    if (!row.element || !row.any_layout || types.empty()) continue;
+    if (std::string(row.name).rfind("aten::", 0) != 0) continue;
+    SCOPED_TRACE(row.name + std::string(": ") + row.schema);
+    // What the call gives for tensors of `type` and a result of `result`, each tensor in its order; nothing when the
+    // kernel refuses these types.
+    const auto values = [&](DType type, DType result, const std::vector<Order>& orders) {
+      std::mt19937 random(3);
+      std::vector<Arg> args;
+      size_t tensors = 0;
+      for (const std::string& argument : types) {
+        if (argument.rfind("Tensor", 0) == 0) {
+          Values numbers(count_of(sizes));
+          for (double& x : numbers) x = static_cast<double>(type == DType::kBool ? random() % 2 : 1 + random() % 4);
+          const bool truths = std::string(row.name) == "aten::where" && tensors == 0;
+          const bool mask = std::string(row.name) == "aten::masked_fill" && tensors == 1;
+          if (truths || mask) {
+            for (double& x : numbers) x = x > 2 ? 1 : 0;
+          }
+          args.emplace_back(Array(truths || mask ? DType::kBool : type, sizes, numbers, orders[tensors++ % 2]));
+        } else if (argument.rfind("Scalar", 0) == 0 || argument.rfind("float", 0) == 0) {
+          is_floating(type) ? args.emplace_back(0.5) : args.emplace_back(int64_t{2});
+        } else if (argument == "str") {
+          args.emplace_back("none");
+        } else if (argument == "bool") {
+          args.emplace_back(false);
+        } else {
+          args.emplace_back(nullptr);
+        }
+      }
+      const Array out(result, sizes, {}, orders[2]);
+      args.emplace_back(out);
+      return run_with(row.kernel, args, 2).error == Error::kOk ? out.values() : Values();
+    };
+    bool any = false;
+    for (const auto& [type, result] : {std::pair(DType::kF32, DType::kF32), std::pair(DType::kF32, DType::kBool),
+                                       std::pair(DType::kI32, DType::kI32), std::pair(DType::kBool, DType::kBool)}) {
+      const Values expected = values(type, result, {{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}});
+      if (expected.empty()) continue;
+      any = true;
+      for (const std::vector<Order>& orders :
+           {std::vector<Order>{last, last, last}, {last, {0, 1, 2, 3}, last}, {{0, 1, 2, 3}, last, last}}) {
+        const Values found = values(type, result, orders);
+        ASSERT_EQ(found.size(), expected.size());
+        for (size_t i = 0; i < found.size(); ++i) {
+          const bool same = found[i] == expected[i] || (found[i] != found[i] && expected[i] != expected[i]) ||
+                            std::fabs(found[i] - expected[i]) <= 1e-6 * std::fabs(expected[i]);
+          ASSERT_TRUE(same) << "element " << i << ": " << found[i] << " instead of " << expected[i];
+        }
+      }
+      ++compared;
+    }
+    EXPECT_TRUE(any) << "no types that it takes";
+  }
+  EXPECT_GT(compared, 80);
 }
 
 }  // namespace

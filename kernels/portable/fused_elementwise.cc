@@ -77,6 +77,10 @@ float apply(Op op, float a, float b, float c) {
     case Op::kToI8: return as_byte<int8_t>(a);
     case Op::kToF16: return Half(a);
     case Op::kToBF16: return BFloat16(a);
+    case Op::kLog1p: return math::log1p(a);
+    case Op::kExpm1: return math::expm1(a);
+    case Op::kFloor: return __builtin_floorf(a);
+    case Op::kMish: return math::mish(a);
   }
   return 0;
 }

@@ -2,8 +2,8 @@
 // inlined into; of doubles from the C library.
 //
 // The float versions are within 4 units in the last place wherever the result is finite (exp, log, log2, log10, log1p,
-// expm1, tanh, sigmoid, erf), right at zeros, infinities and NaN, and gradual where results are denormal. Polynomials
-// are minimax fits of the remainder that each formula leaves, computed with a Remez exchange for this file.
+// expm1, tanh, sigmoid, mish, erf), right at zeros, infinities and NaN, and gradual where results are denormal.
+// Polynomials are minimax fits of the remainder that each formula leaves, computed with a Remez exchange for this file.
 #pragma once
 
 #include <cmath>
@@ -137,6 +137,14 @@ BERTH_INLINE float bounded(float x, float low, float high) {
 BERTH_INLINE float sigmoid(float x) {
   const float e = exp(-__builtin_fabsf(x));
   return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
+}
+
+/// x * tanh(ln(1 + e^x)), of e^-|x| alone: of e = e^x, tanh(ln(1 + e)) is (e² + 2e) / (e² + 2e + 2).
+BERTH_INLINE float mish(float x) {
+  const float e = exp(-__builtin_fabsf(x));
+  const float part = x < 0.0f ? e * (e + 2.0f) : 1.0f + 2.0f * e;
+  const float rest = x < 0.0f ? 2.0f : 2.0f * (e * e);
+  return x * (part / (part + rest));
 }
 
 BERTH_INLINE float erf(float x) {

@@ -70,6 +70,14 @@ TEST(Math, ErfIsWithinFourUlp) {
   expect_close([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }, 2);
 }
 
+// Below -87 e^x is denormal, and has fewer digits.
+double exact_mish(double x) { return x < -87 ? x * 0 : x * std::tanh(std::log1p(std::exp(x))); }
+
+TEST(Math, MishIsWithinFourUlp) {
+  expect_close([](float x) { return x < -87 ? x * 0 : math::mish(x); }, exact_mish, 4);
+  for (const float x : {-88.0f, -95.0f, -103.0f, -1000.0f}) EXPECT_NEAR(math::mish(x), x * std::exp(x), 2e-43f) << x;
+}
+
 double exact_gelu(double x) { return x * 0.5 * std::erfc(-x * 0.70710678118654752440); }
 double exact_gelu_tanh(double x) { return x * exact_sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x)); }
 

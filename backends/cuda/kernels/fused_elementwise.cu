@@ -16,6 +16,12 @@ using elementwise::kMaxInputs;
 using elementwise::kMaxSteps;
 using Code = elementwise::Op;
 
+BERTH_HD inline float mish_of(float x) {
+  const float e = ops::exp_of(-ops::fabs_of(x));
+  const float part = x < 0 ? e * (e + 2) : 1 + 2 * e;
+  return x * (part / (part + (x < 0 ? 2 : 2 * (e * e))));
+}
+
 BERTH_HD inline float apply_code(Code op, float a, float b, float c) {
   switch (op) {
     case Code::kAdd: return a + b;
@@ -50,6 +56,10 @@ BERTH_HD inline float apply_code(Code op, float a, float b, float c) {
     case Code::kCos: return ops::cos_of(a);
     case Code::kRound: return ops::rint_of(a);
     case Code::kNanTo: return a != a ? b : a;
+    case Code::kLog1p: return ops::log1p_of(a);
+    case Code::kExpm1: return ops::expm1_of(a);
+    case Code::kFloor: return ops::floor_of(a);
+    case Code::kMish: return mish_of(a);
     case Code::kToU8:
     case Code::kToI8:
     case Code::kToF16:

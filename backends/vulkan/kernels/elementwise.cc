@@ -350,7 +350,7 @@ Error fused_elementwise_out(KernelContext& context, const arguments::fused_eleme
     const int used = elementwise::operands(op);
     int taken[3] = {-1, -1, -1};
     for (int k = 0; k < used; ++k) taken[k] = operands[args.code[i + 1 + k]];
-    const bool known = op != Op::kSin && op != Op::kCos;
+    const bool known = op != Op::kSin && op != Op::kCos && op < Op::kLog1p;
     if (!known) return context.fail(Error::kNotSupported, "vulkan devices have no kernel for a step of this chain");
     operands.push_back(chain.step(op, taken[0], taken[1], taken[2]));
   }
