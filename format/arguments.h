@@ -291,6 +291,7 @@ namespace inverted_residual_out { enum : size_t { input, expand_weight, expand_b
     expand_beta, expand_packing, weight, bias, stride, padding, dilation, activation, alpha, beta, packing,
     project_weight, project_bias, residual, project_activation, project_alpha, project_beta, project_packing }; }
 namespace weight_rows_out { enum : size_t { weight, indices, from_end, bits, form, packing }; }
+namespace fused_rms_norm_out { enum : size_t { input, weight, eps }; }
 
 // clang-format on
 }  // namespace berth::arg

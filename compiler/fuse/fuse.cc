@@ -21,6 +21,7 @@
 #include "compiler/fuse/fuse_narrow_products.h"
 #include "compiler/fuse/fuse_products.h"
 #include "compiler/fuse/fuse_quantized.h"
+#include "compiler/fuse/fuse_rms_norms.h"
 #include "compiler/fuse/fuse_rotations.h"
 #include "compiler/fuse/fuse_shuffles.h"
 #include "compiler/fuse/join_lstm_steps.h"
@@ -104,6 +105,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // Before products, which take sums as residuals.
       pass("fuse_group_norms", fuse_group_norms),
       pass("fuse_layer_norms", fuse_layer_norms),
+      pass("fuse_rms_norms", fuse_rms_norms),
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),
       // Behind it, which reads heads out of rows of tokens: what is left has them in an order of their own.

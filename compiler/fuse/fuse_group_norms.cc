@@ -1,6 +1,7 @@
 #include "compiler/fuse/fuse_group_norms.h"
 
 #include "compiler/fuse/strided.h"
+#include "compiler/fuse/written_norm.h"
 
 namespace berth::fuse {
 namespace {
@@ -15,14 +16,14 @@ using ir::ValueId;
 // Arguments of native_group_norm.
 enum { kInput, kWeight, kBias, kN, kC, kHxW, kGroup, kEps };
 
-// A norm of f32 that makes `value`, which one node reads, and no other result of which is read.
+constexpr char kName[] = "a group norm";
+
+// A norm of f32 that makes `argument`, which one node reads, and no other result of which is read.
 const Node* norm_of(const Context& context, const Argument& argument) {
   const ValueId* value = std::get_if<ValueId>(&argument);
-  const Node* node = value == nullptr ? nullptr : context.maker(*value);
-  if (node == nullptr || !node->is(OpId::native_group_norm_out) || node->results[0] != *value) return nullptr;
-  const bool alone =
-      context.uses(*value) == 1 && context.uses(node->results[1]) == 0 && context.uses(node->results[2]) == 0;
-  return alone && context.type(*value).dtype == DType::kF32 ? node : nullptr;
+  if (value == nullptr) return nullptr;
+  const MadeNorm made = made_norm(context, *value, OpId::native_group_norm_out);
+  return made.of_images ? nullptr : made.node;
 }
 
 bool is_identity(const Context& context, const Node& norm) {
@@ -30,14 +31,6 @@ bool is_identity(const Context& context, const Node& norm) {
     return ir::is_none(norm.args[k]) || context.number(norm.args[k]) == number;
   };
   return is(kWeight, 1) && is(kBias, 0);
-}
-
-Expected<passes::Action> make(Context& context, ir::Builder& build, NodeId id, std::vector<Argument> args) {
-  const std::string source = context.node(id).source;
-  const std::string name = context.method().value(context.node(id).results[0]).name;
-  context.remark(context.node(id), Reason::kFused, "a group norm");
-  BERTH_ASSIGN_OR_RETURN(const ValueId made, build.one(OpId::native_group_norm_out, std::move(args), source, name));
-  return context.replace(id, made);
 }
 
 // The view behind a norm of rows.
@@ -64,20 +57,7 @@ Expected<passes::Action> view(Context& context, ir::Builder& build, NodeId id) {
   args[kBias] = ir::None{};
   args[kC] = Dim(channels);
   args[kHxW] = Dim(places);
-  return make(context, build, id, std::move(args));
-}
-
-// A constant of one f32 a channel of images of this type, as [channels]; invalid for others.
-ValueId per_channel(Context& context, ir::Builder& build, const Argument& argument, const ir::TensorType& image) {
-  const ir::Constant* constant = context.constant(argument);
-  if (constant == nullptr || constant->type.dtype != DType::kF32 || !constant->type.is_contiguous()) return {};
-  const size_t rank = constant->type.shape.size(), whole = image.shape.size();
-  if (rank + 1 < whole || rank > whole) return {};
-  for (size_t d = 0; d < rank; ++d) {
-    const Dim size = constant->type.shape[d];
-    if (size != (d + whole == rank + 1 ? image.shape[1] : Dim(1))) return {};
-  }
-  return float_constant(build, {image.shape[1].value}, floats_of(*constant), constant->name + "_channels");
+  return replace_by_norm(context, build, id, OpId::native_group_norm_out, std::move(args), false, kName);
 }
 
 // A factor or a number to add behind a norm that has none yet.
@@ -91,10 +71,10 @@ Expected<passes::Action> affine(Context& context, ir::Builder& build, NodeId id)
     const ir::TensorType type = context.type(norm->results[0]);
     if (!type.is_static() || type.rank() < 3 || type.shape != context.type(node.results[0]).shape) continue;
     std::vector<Argument> args = norm->args;
-    const ValueId numbers = per_channel(context, build, node.args[1 - k], type);
+    const ValueId numbers = along_dim(context, build, node.args[1 - k], type.shape, 1);
     if (!numbers.valid()) continue;
     args[product ? kWeight : kBias] = numbers;
-    return make(context, build, id, std::move(args));
+    return replace_by_norm(context, build, id, OpId::native_group_norm_out, std::move(args), false, kName);
   }
   return passes::Action::keep();
 }

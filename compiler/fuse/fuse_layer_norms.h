@@ -8,7 +8,9 @@
 //     %y = aten::add.Tensor(aten::mul.Tensor(%n, %w), %b)
 //          →   %y = aten::native_layer_norm(%x, [64], %w, %b, 1e-5)
 //
-// A factor and a number to add are taken in when they are constants, one a column. Nothing else may read what goes.
+// Over the channels of an image, too: its pixels are rows once the channels are innermost, where channels_last has them
+// anyway. A factor and a number to add are taken in when they are constants, one a column. Nothing else may read what
+// goes.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -90,6 +90,35 @@ TEST(FuseLayerNorms, AnyNumberOfRowsIsOneToo) {
             "aten::native_layer_norm");
 }
 
+// As ConvNeXt and SAM have it over the channels of an image. The fears: rows that are not pixels, and a weight that is
+// taken for one a column of the image.
+TEST(FuseLayerNorms, ChannelsOfImagesAreNormalisedAsRowsOfPixels) {
+  const auto image = [](const std::string& dim, const std::string& one, const std::string& weight) {
+    return fused(filled(R"(
+    const @w: f32[$weight] = dense<[1, 2, 3]>
+    method forward(%x: f32[2,3,4,5]) {
+      %w: f32[$weight] = const @w
+      %m: f32[$one] = aten::mean.dim(%x, [$dim], true, none)
+      %d: f32[2,3,4,5] = aten::sub.Tensor(%x, %m, 1)
+      %q: f32[2,3,4,5] = aten::pow.Tensor_Scalar(%d, 2.0)
+      %v: f32[$one] = aten::mean.dim(%q, [$dim], true, none)
+      %e: f32[$one] = aten::add.Scalar(%v, 0.001, 1)
+      %s: f32[$one] = aten::sqrt(%e)
+      %y: f32[2,3,4,5] = aten::div.Tensor(%d, %s)
+      %z: f32[2,3,4,5] = aten::mul.Tensor(%w, %y)
+      %a: f32[2,3,4,5] = aten::add.Tensor(%z, %w, 1)
+      return %a
+    })",
+                        {{"dim", dim}, {"one", one}, {"weight", weight}}));
+  };
+  const Fused channels = image("1", "2,1,4,5", "3,1,1");
+  EXPECT_EQ(channels.operators(),
+            "aten::permute_copy aten::native_layer_norm aten::permute_copy dim_order_ops::_clone_dim_order")
+      << channels.text;
+  EXPECT_EQ(image("-3", "2,1,4,5", "1,3,1,1").operators(), channels.operators());
+  EXPECT_EQ(image("2", "2,3,1,5", "3,1,1").count("aten::native_layer_norm"), 0u);
+}
+
 TEST(FuseLayerNorms, WhatIsNotOneStays) {
   const std::string other_variance = "%v: f32[$n,5,1] = aten::var.correction(%x, [2], 1, true)\n";
   const std::string squares = R"(

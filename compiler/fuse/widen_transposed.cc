@@ -20,7 +20,7 @@ namespace conv = arg::fused_conv_out;
 constexpr int64_t kLanes = 16;
 
 /// One axis of a transposed convolution: `size` elements, each spread over `kernel` positions, `stride` apart.
-struct Axis {
+struct TransposedAxis {
   int64_t size = 1, kernel = 1, stride = 1, padding = 0, result = 1;
 
   /// The most elements that reach one position.
@@ -32,7 +32,7 @@ struct Axis {
 
 struct Transposed {
   int64_t in = 0, out = 0;
-  std::array<Axis, 2> axes;
+  std::array<TransposedAxis, 2> axes;
 
   int64_t places() const { return axes[0].stride * axes[1].stride; }
   int64_t taps() const { return axes[0].taps() * axes[1].taps(); }
@@ -45,7 +45,7 @@ bool is_worth_it(const Transposed& t) {
   constexpr int64_t kFewestInputs = 8;  // below them moves take longer than products
   double before = static_cast<double>(whole_registers(t.out));
   double now = static_cast<double>(whole_registers(t.places() * t.out));
-  for (const Axis& axis : t.axes) {
+  for (const TransposedAxis& axis : t.axes) {
     before *= static_cast<double>(axis.kernel) * static_cast<double>(axis.size);
     now *= static_cast<double>(axis.taps()) * static_cast<double>(axis.steps());
   }
@@ -159,7 +159,7 @@ class Widening {
   }
 
   // What is beyond the padding.
-  Expected<ValueId> cut(ValueId value, int64_t dim, const Axis& axis) {
+  Expected<ValueId> cut(ValueId value, int64_t dim, const TransposedAxis& axis) {
     if (axis.padding == 0 && axis.result == axis.steps() * axis.stride) return value;
     return build_.one(OpId::slice_copy_Tensor_out,
                       {value, Dim(dim), Dim(axis.padding), Dim(axis.padding + axis.result), Dim(1)}, node_.source);

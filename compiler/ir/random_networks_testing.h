@@ -226,6 +226,17 @@ inline void normalize(RandomModule& m, ValueId x) {
   m.node(OpId::native_layer_norm_out, x, DimList(last), m.constant(last), m.constant(last), 0.1);
 }
 
+// As language models write it out.
+inline void rms_norm(RandomModule& m, ValueId x) {
+  if (m.shape(x).empty() || m.shape(x).back().value < 2) return;
+  const std::vector<Dim> last = {m.shape(x).back()};
+  const ValueId squares = m.create(OpId::mul_out, {x, x})[0];
+  const ValueId mean = m.create(OpId::mean_out, {squares, dims({-1}), true, None{}})[0];
+  const ValueId root = m.create(OpId::rsqrt_out, {m.create(OpId::add_Scalar_out, {mean, 0.1, Dim(1)})[0]})[0];
+  const ValueId norm = m.create(OpId::mul_out, {x, root})[0];
+  m.node(OpId::mul_out, norm, m.constant(last));
+}
+
 inline void permute(RandomModule& m, ValueId x) {
   std::vector<int64_t> dims;
   for (size_t d = 0; d < m.shape(x).size(); ++d) dims.push_back(static_cast<int64_t>(d));
@@ -389,6 +400,7 @@ inline RandomModuleOptions network(bool odd = false) {
                                batch_norm,
                                stretch,
                                normalize,
+                               rms_norm,
                                permute,
                                rejoin,
                                pad,

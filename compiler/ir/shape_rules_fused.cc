@@ -280,6 +280,20 @@ Expected<Types> infer_fused_gru(const ShapeQuery& query) {
   return args.one(DType::kF32, {gates.shape[0], hidden.shape[0], hidden.shape[1]});
 }
 
+Expected<Types> infer_fused_rms_norm(const ShapeQuery& query) {
+  namespace at = arg::fused_rms_norm_out;
+  const ShapeArgs args(query);
+  const TensorType& input = args.tensor(at::input);
+  BERTH_TRY(expect_f32(args, input));
+  if (input.shape.empty()) return args.fail("expected rows, found " + args.text(input));
+  if (const TensorType* weight = args.optional_tensor(at::weight)) {
+    BERTH_TRY(expect_f32(args, *weight));
+    BERTH_TRY(args.expect_rank(*weight, 1, 1, "a weight"));
+    BERTH_TRY(args.same_size(weight->shape[0], input.shape.back(), "sizes of the weight and of a row"));
+  }
+  return Types{args.type(DType::kF32, input.shape)};
+}
+
 Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& gates = args.tensor(0);

@@ -508,6 +508,9 @@ class GuardedCalls {
             {input, std::vector<int64_t>{n}, truth() ? Arg(nullptr) : Arg(typed(type, numbers({n}))),
              truth() ? Arg(nullptr) : Arg(truth() ? typed(type, numbers({n})) : numbers({n})), 1e-5},
             {result(sizes), result({sizes[0], sizes[1], 1}), result({sizes[0], sizes[1], 1})}, 10 * roundings(type));
+    const Array row = numbers(sizes, {}, special());
+    compare("berth::rms_norm.out", {row, truth() ? Arg(nullptr) : Arg(numbers({n})), 1e-5}, {Array(DType::kF32, sizes)},
+            10);
     compare("aten::_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, roundings(type));
     compare("aten::_log_softmax.out", {input, whole(-3, 2), false}, {result(sizes)}, 5 * roundings(type));
   }

@@ -52,6 +52,7 @@ KernelTable kernels() {
       entry<softmax_out, softmax_temp_bytes>(),
       entry<native_group_norm_out, native_group_norm_temp_bytes>(),
       entry<native_layer_norm_out, native_layer_norm_temp_bytes>(),
+      entry<rms_norm_out>(),
       entry<adaptive_avg_pool2d_out>(),
       entry<avg_pool2d_out, portable::avg_pool2d_temp_bytes>(),
       entry<max_pool2d_out, portable::max_pool2d_temp_bytes>(),

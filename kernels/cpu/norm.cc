@@ -5,6 +5,7 @@
 #include "base/half.h"
 #include "kernels/cpu/row_norm.h"
 #include "kernels/cpu/wide_rows.h"
+#include "kernels/portable/fused_rms_norm.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -173,6 +174,21 @@ size_t native_layer_norm_temp_bytes(const arguments::native_layer_norm_out& args
   WideRows rows;
   if (!has_16_bits(args.input.dtype()) || !rows_of(args, &rows)) return 0;
   return affine_floats(args, rows) * sizeof(float) + rows.temp_bytes(threads) + 2 * portable::kTempPadding;
+}
+
+Error rms_norm_out(KernelContext& context, const arguments::fused_rms_norm_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::prepare_rms_norm(context, args));
+  if (args.input.numel() == 0) return Error::kOk;
+  const int64_t n = args.input.size(args.input.rank() - 1);
+  const float* weight = args.weight == nullptr ? nullptr : args.weight->data<float>();
+  const auto eps = static_cast<float>(args.eps);
+  context.parallel_for(
+      args.input.numel() / n, std::max<int64_t>(1, kGrainElements / n), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          rms_normalize_row(args.input.data<float>() + i * n, n, eps, weight, args.out.data<float>() + i * n);
+        }
+      });
+  return Error::kOk;
 }
 
 Error softmax_out(KernelContext& context, const arguments::softmax_out& args) {

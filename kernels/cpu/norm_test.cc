@@ -1,6 +1,7 @@
-// Layer norm, group norm and softmax against the portable kernels. The fears: ends of rows, a mean far from 0, weights
-// that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a result
-// that is rounded twice, or off by the numbers of another row, temporary memory that is too small for smaller rows.
+// Layer norm, RMS norm, group norm and softmax against the portable kernels. The fears: ends of rows, a mean far from
+// 0, weights that are not there, numbers beyond the exponential's range, an output that is the input; in f16 and bf16 a
+// result that is rounded twice, or off by the numbers of another row, temporary memory that is too small for smaller
+// rows.
 
 #include <gtest/gtest.h>
 
@@ -131,6 +132,17 @@ TEST(LayerNorm, SeveralDimensionsAndAMeanFarFromZero) {
   expect_same_as_portable("aten::native_layer_norm.out",
                           {x, std::vector<int64_t>{6, 10}, random_array(random, {6, 10}), nullptr, 1e-5},
                           {f32({4, 6, 10}), f32({4, 1, 1}), f32({4, 1, 1})}, 1e-3);
+}
+
+TEST(RmsNorm, RowsOfEveryLengthWithAndWithoutWeight) {
+  std::mt19937 random(11);
+  for (const int32_t n : {1, 3, 15, 16, 17, 64, 65, 384, 5000}) {
+    for (const int32_t rows : {1, 9}) {
+      const Array x = random_array(random, {rows, n});
+      expect_same_as_portable("berth::rms_norm.out", {x, random_array(random, {n}), 1e-5}, {f32({rows, n})});
+      expect_same_as_portable("berth::rms_norm.out", {x, nullptr, 1e-5}, {f32({rows, n})});
+    }
+  }
 }
 
 TEST(GroupNorm, ImagesOfEverySize) {

@@ -86,6 +86,18 @@ void normalize(const float* x, int64_t n, float eps, const float* weight, const 
   standardize<false, false>(x, n, *mean, *rstd, weight, bias, y);
 }
 
+void rms_normalize(const float* x, int64_t n, float eps, const float* weight, float* y) {
+  const FloatTag d;
+  const float factor = 1 / std::sqrt(sum_of_squares(x, n, 0) / static_cast<float>(n) + eps);
+  const FloatVector scale = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const FloatVector value = hn::Mul(hn::LoadU(d, x + i), scale);
+    hn::StoreU(weight == nullptr ? value : hn::Mul(value, hn::LoadU(d, weight + i)), d, y + i);
+  }
+  for (; i < n; ++i) y[i] = x[i] * factor * (weight == nullptr ? 1.0f : weight[i]);
+}
+
 float largest(const float* x, int64_t n) {
   const FloatTag d;
   FloatVector max = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -196,12 +208,17 @@ HWY_AFTER_NAMESPACE();
 namespace berth::cpu {
 
 HWY_EXPORT(normalize);
+HWY_EXPORT(rms_normalize);
 HWY_EXPORT(softmax);
 HWY_EXPORT(log_softmax);
 
 void normalize_row(const float* x, int64_t n, float eps, const float* weight, const float* bias, float* y, float* mean,
                    float* rstd) {
   HWY_DYNAMIC_DISPATCH(normalize)(x, n, eps, weight, bias, y, mean, rstd);
+}
+
+void rms_normalize_row(const float* x, int64_t n, float eps, const float* weight, float* y) {
+  HWY_DYNAMIC_DISPATCH(rms_normalize)(x, n, eps, weight, y);
 }
 
 void softmax_of_rows(const float* x, int64_t rows, int64_t n, float* y) {

@@ -2392,5 +2392,14 @@ struct weight_rows_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct fused_rms_norm_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::rms_norm.out";
+  const Tensor& input = next<const Tensor&>();
+  const Tensor* weight = next<const Tensor*>();
+  double eps = next<double>();
+  Tensor& out = next<Tensor&>();
+};
+
 // clang-format on
 }  // namespace berth::arguments

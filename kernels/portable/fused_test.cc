@@ -390,6 +390,29 @@ TEST(DynamicQuantize, RefusesWhatHasNoRange) {
   EXPECT_EQ(error(Array(DType::kF16, {3}), Array(DType::kU8, {3})), Error::kInvalidArgument);
 }
 
+// Rows (3, 4) and (0, 0): the first has 12.5 as the mean of its squares.
+TEST(RmsNorm, DividesRowsByTheRootOfTheMeanOfTheirSquares) {
+  const Array x = f32({1, 2, 2}, {3, 4, 0, 0});
+  const double root = std::sqrt(12.5 + 0.5);
+  ASSERT_EQ(run(fused_rms_norm_out, {x, f32({2}, {10, -1}), 0.5, x}), Error::kOk);
+  expect_all_near(x.values(), {30 / root, -4 / root, 0, 0});
+  const Array empty = f32({3, 0});
+  EXPECT_EQ(run(fused_rms_norm_out, {empty, nullptr, 0.5, empty}), Error::kOk);
+}
+
+TEST(RmsNorm, RefusesOtherTypesOrdersAndWeights) {
+  const auto error = [](const Array& x, Arg weight, const Array& out) {
+    return run(fused_rms_norm_out, {x, std::move(weight), 0.5, out});
+  };
+  const Array x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(error(x, nullptr, f32({2, 3})), Error::kOk);
+  EXPECT_EQ(error(x, f32({2}), f32({2, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(x, f32({1, 3}), f32({2, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(x, nullptr, Array(DType::kF16, {2, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(Array(DType::kF32, {2, 3}, {}, {1, 0}), nullptr, f32({2, 3})), Error::kInvalidArgument);
+  EXPECT_EQ(error(f32({}), nullptr, f32({})), Error::kInvalidArgument);
+}
+
 TEST(WeightRows, AreColumnsOfTheWeight) {
   const Array weight = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   const Array out = f32({1, 4, 2});
