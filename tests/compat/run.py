@@ -10,6 +10,7 @@
     ./dev compat contrib [NAME…]     # com.microsoft's operators on random shapes, against ONNX Runtime (contrib.py)
     ./dev compat quantized [PATTERN…] # small models that onnxruntime.quantization and torchao quantise: on integers,
                                      # as ONNX Runtime and PyTorch compute them (quantized.py, quantized_pt2e.py)
+    ./dev compat blocks [PATTERN…]   # blocks of networks as exporters write them: fused operators are found (blocks.py)
     ./dev compat language [PATTERN…] # language models with caches, token by token, against PyTorch (language.py);
                                      # of the widths of Llama-1B and Qwen3-0.6B three, and more by name
     ./dev compat nodes [PATTERN]     # the operator cases of the onnx package: Berth against their expected outputs
@@ -368,6 +369,11 @@ def language(berth, patterns, tally):
     language_models(berth, patterns, tally)
 
 
+def found_blocks(berth, patterns, tally):
+    from blocks import fused_blocks
+    fused_blocks(berth, patterns, tally)
+
+
 def through_backend(berth, patterns, tally):
     from backend import backend
     refusals = Refusals(pathlib.Path(__file__).with_name("refused.txt"))
@@ -417,7 +423,7 @@ def records(berth, names, tally):
 # Those that take longest first.
 PARTS = {"pt2": archives, "executorch": operators, "light": light, "replan": replan, "suite": suite, "inplace": inplace,
          "nodes": nodes, "backend": through_backend, "contrib": contrib, "placed": on_devices, "exported": exported,
-         "quantized": on_integers, "language": language, "emitted": emitted, "data": data, "records": records, "conversions": converted,
+         "quantized": on_integers, "language": language, "emitted": emitted, "blocks": found_blocks, "data": data, "records": records, "conversions": converted,
          "quantize": quantized, "devices": devices, "delegates": delegates}
 # Not of everything; `real` fetches files that others may change.
 ALONE = {"models": make_models, "programs": recorded, "import": importing, "real": real}
