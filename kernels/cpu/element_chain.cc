@@ -114,30 +114,37 @@ struct Memory {
   }
 };
 
+// How the two innermost dimensions are cut into what is done at a time.
+struct Blocks {
+  explicit Blocks(const Space& space)
+      : rows(space.size[space.rank - 2]),
+        columns(space.size[space.rank - 1]),
+        row_block(std::max<int64_t>(1, std::min(rows, kRun / columns))),
+        column_block(std::min(columns, kRun)) {}
+
+  int64_t across() const { return (columns + column_block - 1) / column_block; }
+  int64_t count() const { return (rows + row_block - 1) / row_block * across(); }
+
+  int64_t rows, columns, row_block, column_block;
+};
+
 // The work of one thread.
 class Runner {
  public:
-  Runner(const Chain& chain, const ChainEnds& ends, const Buffers& buffers, const Space& space, const Memory& memory)
-      : chain_(chain), ends_(ends), buffers_(buffers), space_(space), memory_(memory) {
-    const int last = space.rank - 1;
-    columns_ = space.size[last];
-    rows_ = space.size[last - 1];
-    row_block_ = std::max<int64_t>(1, std::min(rows_, kRun / columns_));
-    column_block_ = std::min(columns_, kRun);
+  Runner(const Chain& chain, const ChainEnds& ends, const Buffers& buffers, const Space& space, const Blocks& blocks,
+         const Memory& memory)
+      : chain_(chain), ends_(ends), buffers_(buffers), space_(space), blocks_(blocks), memory_(memory) {
     for (size_t k = 0; k < chain.constants; ++k) runs_[chain.inputs + k] = {&chain.constant[k], true};
   }
 
-  int64_t row_blocks() const { return (rows_ + row_block_ - 1) / row_block_; }
-  int64_t column_blocks() const { return (columns_ + column_block_ - 1) / column_block_; }
-  int64_t blocks_of_plane() const { return row_blocks() * column_blocks(); }
-
   void run(int64_t plane, int64_t block) {
-    const int64_t row = block / column_blocks() * row_block_;
-    const int64_t column = block % column_blocks() * column_block_;
-    const int64_t rows = std::min(row_block_, rows_ - row);
-    const int64_t columns = std::min(column_block_, columns_ - column);
+    const int64_t across = blocks_.across();
+    const int64_t row = block / across * blocks_.row_block;
+    const int64_t column = block % across * blocks_.column_block;
+    const int64_t rows = std::min(blocks_.row_block, blocks_.rows - row);
+    const int64_t columns = std::min(blocks_.column_block, blocks_.columns - column);
     for (size_t k = 0; k < chain_.inputs; ++k) load(k, plane, row, column, rows, columns);
-    const int64_t element = (plane * rows_ + row) * columns_ + column;
+    const int64_t element = (plane * blocks_.rows + row) * blocks_.columns + column;
     run_steps(memory_.out + element * static_cast<int64_t>(element_size(memory_.out_type)), rows * columns);
   }
 
@@ -253,8 +260,8 @@ class Runner {
   const ChainEnds& ends_;
   const Buffers& buffers_;
   const Space& space_;
+  const Blocks& blocks_;
   const Memory memory_;
-  int64_t rows_, columns_, row_block_, column_block_;
   const char* repeated_[elementwise::kMaxInputs] = {};  // which run inputs_ holds, when its rows repeat
   int64_t repeated_rows_[elementwise::kMaxInputs] = {};
   ElementRun runs_[elementwise::kMaxInputs + elementwise::kMaxConstants + elementwise::kMaxSteps];
@@ -369,13 +376,13 @@ void run_chain(KernelContext& context, const Chain& chain, Tensor& out) {
   const Memory memory(chain, out);
   int64_t work = static_cast<int64_t>(chain.inputs);
   for (size_t s = 0; s < chain.steps; ++s) work += cost(chain.step[s].op);
-  const Runner shape(chain, ends, buffers, space, memory);
-  const int64_t blocks = shape.blocks_of_plane();
-  const int64_t items = out.numel() / (space.size[space.rank - 1] * space.size[space.rank - 2]) * blocks;
+  const Blocks blocks(space);
+  const int64_t count = blocks.count();
+  const int64_t items = out.numel() / (blocks.rows * blocks.columns) * count;
   const int64_t grain = std::max<int64_t>(1, kGrainWork / (work * std::max<int64_t>(1, out.numel() / items)));
   context.parallel_for(items, grain, [&](int64_t begin, int64_t end) {
-    Runner runner(chain, ends, buffers, space, memory);
-    for (int64_t item = begin; item < end; ++item) runner.run(item / blocks, item % blocks);
+    Runner runner(chain, ends, buffers, space, blocks, memory);
+    for (int64_t item = begin; item < end; ++item) runner.run(item / count, item % count);
   });
 }
 

@@ -46,13 +46,11 @@ ElementRange range_of(const float* in, int64_t n) {
       }
     }
     any_nan = !hn::AllFalse(d, nan);
-    alignas(64) float lanes[kLanes];
-    for (int v = 0; v < kVectors && !any_nan; ++v) {
-      for (const Vector& most : {low[v], high[v]}) {
-        hn::StoreU(most, d, lanes);
-        for (const float x : lanes) join(x, &range);
-      }
+    for (int v = 1; v < kVectors; ++v) {
+      low[0] = hn::Min(low[0], low[v]);
+      high[0] = hn::Max(high[0], high[v]);
     }
+    range = {hn::GetLane(hn::MinOfLanes(d, low[0])), hn::GetLane(hn::MaxOfLanes(d, high[0]))};
   }
   for (; i < n; ++i) {
     join(in[i], &range);

@@ -61,7 +61,8 @@ QuantizedColumns::QuantizedColumns(const QuantizedJob& job, void* memory) {
   auto* const bias = static_cast<float*>(memory) + 2 * padded;
   auto* const zeros = static_cast<int32_t*>(memory) + 3 * padded;
   auto* const totals = static_cast<int32_t*>(memory) + 4 * padded;
-  std::memset(memory, 0, bytes(layout));
+  // What fills up panels is 0; all else is written.
+  if (layout.columns % layout.panel_columns() != 0) std::memset(memory, 0, bytes(layout));
   std::memcpy(totals, job.packed + layout.weight_bytes(), padded * sizeof(int32_t));
   const bool rows_differ = product.input_zero.data != nullptr && product.input_zero.step != 0;
   using Kind = portable::ActivationKind;
