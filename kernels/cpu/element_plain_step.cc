@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/cpu/element_step.h"
+#include "kernels/portable/fused_elementwise.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/element_plain_step.cc"
@@ -28,10 +29,13 @@ void plain(const float* a, const float* b, const float* c, int64_t n, float* out
   for (int64_t i = 0; i < n; ++i) out[i] = apply<op>(a[i], kOperands > 1 ? b[i] : 0, kOperands > 2 ? c[i] : 0);
 }
 
+// Those that hardly ever come before bytes have no loop of their own here: 18 KB of the wheel.
+constexpr bool is_rare(Op op) { return op == Op::kLog1p || op == Op::kExpm1 || op == Op::kMish; }
+
 template <int op>
 constexpr PlainLoop inexact_loop() {
   constexpr auto known = static_cast<Op>(op);
-  if constexpr (elementwise::is_exact(known)) {
+  if constexpr (elementwise::is_exact(known) || is_rare(known)) {
     return nullptr;
   } else {
     return plain<known>;
@@ -47,6 +51,11 @@ PlainLoop loop_of(std::integer_sequence<int, ops...>, Op op) {
 }  // namespace
 
 void plain_step(Op op, const ElementRun& a, const ElementRun& b, const ElementRun& c, int64_t n, float* out) {
+  if (is_rare(op)) {
+    portable::run_plain_step(op, a.data, nullptr, nullptr, a.splat ? 1 : n, out);
+    if (a.splat) std::fill_n(out, n, *out);
+    return;
+  }
   const PlainLoop run = loop_of(std::make_integer_sequence<int, static_cast<int>(elementwise::kOps)>(), op);
   const ElementRun* const operands[] = {&a, &b, &c};
   constexpr int64_t kPart = 256;
