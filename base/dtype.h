@@ -80,6 +80,10 @@ constexpr bool is_integer(DType t) {
 }
 /// Floating types, integers and bool: those whose elements are one number each.
 constexpr bool is_real(DType t) { return is_floating(t) || is_integer(t) || t == DType::kBool; }
+/// The integers of 8 bits.
+constexpr bool is_byte(DType t) { return t == DType::kU8 || t == DType::kI8; }
+/// The floats of 16 bits.
+constexpr bool has_16_bits(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 /// The integers of 2 and 4 bits.
 constexpr bool is_narrow_integer(DType t) {
   return t == DType::kU2 || t == DType::kU4 || t == DType::kI2 || t == DType::kI4;

@@ -107,7 +107,7 @@ constexpr DType result_type(Op last) {
 /// What inputs may be.
 constexpr bool is_input_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI32 ||
-         dtype == DType::kF16 || dtype == DType::kBF16;
+         has_16_bits(dtype);
 }
 
 /// Whether `op` gives the same bits wherever it is computed: one rounded operation, or several that no compiler joins.

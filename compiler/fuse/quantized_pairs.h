@@ -18,7 +18,6 @@
 
 namespace berth::fuse {
 
-inline bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 /// The smallest and the largest integer of a type of 8 bits.
 inline int64_t least_of(DType dtype) { return dtype == DType::kI8 ? INT8_MIN : 0; }
 inline int64_t most_of(DType dtype) { return dtype == DType::kI8 ? INT8_MAX : UINT8_MAX; }

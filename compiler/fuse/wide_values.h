@@ -9,8 +9,6 @@
 
 namespace berth::fuse {
 
-constexpr bool has_16_bits(DType type) { return type == DType::kBF16 || type == DType::kF16; }
-
 /// Whether products and chains of 16 bits are those of f32 for this target, rounded at their ends.
 inline bool widens_halves(const targets::Target& target) { return target.narrow_weights && !target.narrow_tensors; }
 

@@ -10,7 +10,7 @@ namespace berth::ir {
 namespace {
 
 Status expect_weight(const ShapeArgs& args, const TensorType& type) {
-  if (type.dtype == DType::kF32 || type.dtype == DType::kBF16 || type.dtype == DType::kF16) return Done{};
+  if (type.dtype == DType::kF32 || has_16_bits(type.dtype)) return Done{};
   return args.fail(Error::kInvalidType, "expected a weight of f32, bf16 or f16, found " + args.text(type));
 }
 
@@ -189,7 +189,7 @@ static Expected<Types> infer_grouped(const ShapeQuery& query, size_t heads, size
   const TensorType& k = args.tensor(1);
   const TensorType& v = args.tensor(2);
   BERTH_TRY(expect_f32(args, q));
-  const bool known = k.dtype == DType::kF32 || k.dtype == DType::kBF16 || k.dtype == DType::kF16;
+  const bool known = k.dtype == DType::kF32 || has_16_bits(k.dtype);
   if (k.dtype != v.dtype || !known) {
     return args.fail(Error::kInvalidType,
                      "expected keys and values of f32, bf16 or f16, found " + args.text(k) + " and " + args.text(v));

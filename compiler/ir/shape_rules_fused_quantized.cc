@@ -11,10 +11,8 @@ namespace quantized = arg::quantized_linear_out;
 static_assert(size_t{quantized::weight} == size_t{arg::quantized_conv_out::weight} &&
               size_t{quantized::residual} == size_t{arg::quantized_conv_out::residual});
 
-bool is_eight_bits(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 Status expect_eight_bits(const ShapeArgs& args, const TensorType& type) {
-  if (is_eight_bits(type.dtype)) return Done{};
+  if (is_byte(type.dtype)) return Done{};
   return args.fail(Error::kInvalidType, "expected u8 or i8, found " + args.text(type));
 }
 
@@ -74,13 +72,13 @@ Expected<DType> quantized_result(const ShapeArgs& args, DType weight, Dim rows, 
     BERTH_TRY(args.same_size(bias->shape[0], columns, "sizes of bias and columns"));
   }
   if (const TensorType* residual = args.optional_tensor(quantized::residual)) {
-    if (!is_eight_bits(residual->dtype)) BERTH_TRY(expect_f32(args, *residual));
+    if (!is_byte(residual->dtype)) BERTH_TRY(expect_f32(args, *residual));
     if (residual->shape != shape) {
       return args.fail("expected a residual of " + args.text(shape) + ", found " + args.text(*residual));
     }
   }
   BERTH_ASSIGN_OR_RETURN(const DType out, args.dtype(index_by_name(args, "dtype"), DType::kF32));
-  if (out == DType::kF32 || is_eight_bits(out)) return out;
+  if (out == DType::kF32 || is_byte(out)) return out;
   return args.fail(Error::kInvalidType, "expected a result of f32, u8 or i8, found " + std::string(to_string(out)));
 }
 

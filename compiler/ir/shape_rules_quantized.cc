@@ -19,7 +19,7 @@ Status expect_floating(const ShapeArgs& args, const TensorType& type) {
 
 Status expect_bytes(const ShapeArgs& args, const TensorType& weight) {
   BERTH_TRY(args.expect_rank(weight, 2, 2, "a weight"));
-  if (weight.dtype == DType::kU8 || weight.dtype == DType::kI8) return Done{};
+  if (is_byte(weight.dtype)) return Done{};
   return args.fail(Error::kInvalidType, "expected a weight of u8 or i8, found " + args.text(weight));
 }
 

@@ -125,7 +125,7 @@ class Folder {
     const ir::TensorType* from = method_.value(std::get<ValueId>(node.args[0])).tensor();
     if (from == nullptr || !is_floating(method_.tensor(node.results[0]).dtype)) return false;
     const bool narrow = options_.keep_narrow && is_narrow_integer(from->dtype);
-    const bool bytes = from->dtype == DType::kU8 || from->dtype == DType::kI8 || narrow;
+    const bool bytes = is_byte(from->dtype) || narrow;
     return bytes && ir::max_numel(*from, module_.symbols) > 1;
   }
 

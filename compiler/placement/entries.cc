@@ -6,8 +6,6 @@ namespace {
 // What a call of one more delegate and what it needs to be loaded are worth.
 constexpr int64_t kLeastSaved = 64 * 1024;
 
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 class EntryFinder {
  public:
   EntryFinder(const Module& module, const Method& method)

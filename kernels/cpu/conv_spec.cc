@@ -16,7 +16,7 @@ bool is_taken(const Tensor& tensor, const Weight& weight) {
 }
 int64_t is_narrow(const Tensor& tensor) { return tensor.dtype() == DType::kBF16 ? 1 : 0; }
 
-bool is_weight_type(DType type) { return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16; }
+bool is_weight_type(DType type) { return type == DType::kF32 || has_16_bits(type); }
 
 bool is_static(const Tensor* tensor) { return tensor == nullptr || tensor->dynamism() == ShapeDynamism::kStatic; }
 template <typename Args>

@@ -9,8 +9,6 @@
 
 namespace berth::cpu {
 
-constexpr bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
 /// What whole numbers stand for: (x - zero) * scale.
 struct Dequantising {
   float zero = 0;

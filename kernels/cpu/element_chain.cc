@@ -186,7 +186,7 @@ class Runner {
     if (chain_.table[k] != nullptr) {
       return look_up_numbers(*chain_.table[k], reinterpret_cast<const uint8_t*>(in), n, to);
     }
-    if (type == DType::kU8 || type == DType::kI8 || type == DType::kI32) {
+    if (is_byte(type) || type == DType::kI32) {
       dequantise_elements(type, in, n, ends_.load[k], to);
     } else if (has_16_bits(type)) {
       widen(type, in, to, n);

@@ -9,7 +9,7 @@ using elementwise::Op;
 
 bool is_whole(float x) { return x == std::nearbyint(x); }
 
-bool is_whole_number(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8 || dtype == DType::kI32; }
+bool is_whole_number(DType dtype) { return is_byte(dtype) || dtype == DType::kI32; }
 
 // The constant that `operand` is, or null.
 const float* constant_of(const Chain& chain, size_t operand) {

@@ -71,7 +71,7 @@ void mean_bytes(const Tensor& self, int64_t offset, const Block& block, int64_t 
 bool takes(const arguments::mean_out& args, bool* bytes) {
   constexpr int64_t kMostBytes = 1 << 23;
   const DType self = args.self.dtype();
-  *bytes = self == DType::kU8 || self == DType::kI8;
+  *bytes = is_byte(self);
   if (args.out.dtype() != DType::kF32) return false;
   if (!*bytes) return self == DType::kF32 && !args.dtype.has_value();
   return args.dtype == static_cast<int64_t>(DType::kF32) && args.self.numel() <= kMostBytes;

@@ -62,7 +62,7 @@ portable::Walk without_last_two(const portable::Walk& walk) {
   return rows;
 }
 
-bool is_ours(DType dtype) { return dtype == DType::kF32 || dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_ours(DType dtype) { return dtype == DType::kF32 || is_byte(dtype); }
 
 // False when this is not a merge of streams; then nothing has happened. Long streams are shared out in parts.
 template <typename T>

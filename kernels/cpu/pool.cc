@@ -76,7 +76,7 @@ Error max_pool2d_out(KernelContext& context, const arguments::max_pool2d_with_in
   portable::Pooling p;
   const portable::WindowLists lists = {args.kernel_size, args.stride, args.padding, args.dilation, args.ceil_mode};
   const DType type = out.dtype();
-  const bool ours = type == DType::kF32 || type == DType::kBF16 || type == DType::kU8 || type == DType::kI8;
+  const bool ours = type == DType::kF32 || type == DType::kBF16 || is_byte(type);
   const bool last = ours && input.dtype() == type && is_channels_last(input) && is_channels_last(out);
   if ((!last && !are_dense_f32(input, out)) || indices.raw() != nullptr || indices.dtype() != DType::kI64 ||
       indices.rank() != out.rank() || portable::read_pooling(context, input, lists, out, &p) != Error::kOk) {

@@ -51,8 +51,6 @@ QuantizedQuotients quotients_of(const Args& args) {
   return {by(args.out_scale), by(args.middle_scale)};
 }
 
-bool is_byte_tensor(const Tensor& tensor) { return tensor.dtype() == DType::kU8 || tensor.dtype() == DType::kI8; }
-
 // What linear and conv do not have in common.
 struct QuantizedLinear {
   using Args = arguments::quantized_linear_out;
@@ -98,7 +96,7 @@ bool QuantizedConv::find_layout(const Args& args, QuantizedLayout* layout) {
 // The layout of this call's weight, as it is packed or as it will be. False: the portable kernel's.
 template <typename Op>
 bool layout_of(const typename Op::Args& args, QuantizedLayout* layout) {
-  if (!is_byte_tensor(args.weight)) return false;
+  if (!is_byte(args.weight.dtype())) return false;
   if (args.packing.size == 0) return Op::find_layout(args, layout);
   return args.weight.rank() == 1 && read_quantized_packing(args.packing, args.weight.numel(), Op::kConv,
                                                            Op::groups(args), may_merge(args), layout);

@@ -7,8 +7,6 @@
 
 namespace berth::cpu {
 
-constexpr bool has_16_bits(DType type) { return type == DType::kF16 || type == DType::kBF16; }
-
 /// y[i] = x[i]. REQUIRES: has_16_bits(type), which is x's; `x` and `y` are apart.
 void widen(DType type, const void* x, float* y, int64_t n);
 

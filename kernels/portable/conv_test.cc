@@ -52,7 +52,7 @@ void check(const ConvCase& c, const Setting& setting, std::mt19937& random) {
   const std::vector<uint8_t> order =
       setting.channels_last ? channels_last_order(c.spatial() + 2) : std::vector<uint8_t>();
   // f16 holds whole numbers up to 2048 exactly.
-  const int most = setting.dtype == DType::kF16 || setting.dtype == DType::kBF16 ? 1 : 4;
+  const int most = has_16_bits(setting.dtype) ? 1 : 4;
   Array input(setting.dtype, c.input_sizes(), {}, order);
   Array weight(setting.dtype, c.weight_sizes(), {}, order);
   Array bias(setting.dtype, {static_cast<int32_t>(c.out_channels)});

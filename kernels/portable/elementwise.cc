@@ -28,7 +28,7 @@ char* at(void* base, int64_t element, DType dtype) {
 // Rounding to a 16-bit type is the only conversion to `common` that a second one to `compute` does not do by itself
 // when loading: whole numbers fit in their promoted type.
 bool rounds_when_loaded(const Input& input) {
-  const bool short_float = input.common == DType::kF16 || input.common == DType::kBF16;
+  const bool short_float = has_16_bits(input.common);
   return short_float && input.tensor->dtype() != input.common;
 }
 

@@ -19,7 +19,7 @@ bool takes(const Tensor& tensor) { return tensor.dtype() == DType::kF32 && has_r
 
 bool takes_caches(const Tensor& key, const Tensor& value) {
   const DType type = key.dtype();
-  const bool known = type == DType::kF32 || type == DType::kBF16 || type == DType::kF16;
+  const bool known = type == DType::kF32 || has_16_bits(type);
   return known && type == value.dtype() && has_rows(key) && has_rows(value);
 }
 

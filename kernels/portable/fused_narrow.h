@@ -17,9 +17,7 @@
 
 namespace berth::portable {
 
-inline bool is_narrow_weight(const Tensor& weight) {
-  return weight.dtype() == DType::kBF16 || weight.dtype() == DType::kF16;
-}
+inline bool is_narrow_weight(const Tensor& weight) { return has_16_bits(weight.dtype()); }
 
 /// Whether the types of input and result are right for the narrow weight of a call.
 template <typename Args>

@@ -8,7 +8,6 @@
 namespace berth::portable {
 namespace {
 
-bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
 int32_t lowest(DType dtype) { return dtype == DType::kI8 ? INT8_MIN : 0; }
 int32_t highest(DType dtype) { return dtype == DType::kI8 ? INT8_MAX : UINT8_MAX; }
 bool within(int64_t x, DType dtype) { return x >= lowest(dtype) && x <= highest(dtype); }

@@ -6,8 +6,7 @@ namespace berth::portable {
 namespace {
 
 Error check_parameters(KernelContext& context, const Tensor& tensor, const QuantizedWeight& weight) {
-  const bool floating =
-      tensor.dtype() == DType::kF32 || tensor.dtype() == DType::kF16 || tensor.dtype() == DType::kBF16;
+  const bool floating = tensor.dtype() == DType::kF32 || has_16_bits(tensor.dtype());
   if (!floating || tensor.rank() < 1 || tensor.rank() > 2 || tensor.size(0) != weight.rows() ||
       (tensor.rank() == 2 ? tensor.size(1) : 1) != weight.groups) {
     return context.fail(Error::kInvalidArgument,

@@ -56,9 +56,7 @@ Error divide_by_scalar(KernelContext& context, const Tensor& self, const EValue&
                            Op::kDiv);
 }
 
-Op trunc_op(DType common) {
-  return common == DType::kF16 || common == DType::kBF16 ? Op::kDivTruncRounded : Op::kDivTrunc;
-}
+Op trunc_op(DType common) { return has_16_bits(common) ? Op::kDivTruncRounded : Op::kDivTrunc; }
 
 template <typename Args>
 Error run_bits(KernelContext& context, const Args& args, Op op, bool shifts) {

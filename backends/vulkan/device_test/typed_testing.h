@@ -54,7 +54,7 @@ inline size_t count_of(const std::vector<int32_t>& sizes) {
 inline Array numbers(Dice& dice, DType dtype, const std::vector<int32_t>& sizes, bool any_order = true) {
   const size_t count = count_of(sizes);
   const std::vector<uint8_t> order = any_order ? dice.order(sizes.size()) : std::vector<uint8_t>();
-  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) {
+  if (dtype == DType::kF32 || has_16_bits(dtype)) {
     std::vector<double> values(count);
     for (double& value : values) {
       value = static_cast<double>(dice.number(-3, 3));

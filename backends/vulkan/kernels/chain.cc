@@ -115,7 +115,7 @@ Error Chain::run_sized(const Tensor& out) {
 Error require_floats(KernelContext& context, Span<const Tensor* const> tensors) {
   for (const Tensor* tensor : tensors) {
     const DType dtype = tensor == nullptr ? DType::kF32 : tensor->dtype();
-    if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) continue;
+    if (dtype == DType::kF32 || has_16_bits(dtype)) continue;
     return context.fail(Error::kNotSupported, "kernels of vulkan devices take and give f32, f16 and bf16");
   }
   return Error::kOk;

@@ -23,9 +23,7 @@ void put_strides(Launch& ask, const Tensor& tensor) {
 }
 
 // What fusion moves (compiler/fuse/move_quantization.h).
-bool are_bytes(const Tensor& input, const Tensor& out) {
-  return input.dtype() == out.dtype() && (out.dtype() == DType::kU8 || out.dtype() == DType::kI8);
-}
+bool are_bytes(const Tensor& input, const Tensor& out) { return input.dtype() == out.dtype() && is_byte(out.dtype()); }
 
 struct Means {
   bool pads_count = true;

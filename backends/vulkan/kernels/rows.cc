@@ -60,7 +60,7 @@ Error reduce(KernelContext& context, const Tensor& self, const ReducedDims& dims
 Error check_sum_type(KernelContext& context, const Tensor& self, std::optional<int64_t> dtype) {
   DType common = DType::kF32;
   BERTH_RETURN_IF_ERROR(portable::read_sum_dtype(context, self, dtype, &common));
-  if (common == DType::kF32 || common == DType::kF16 || common == DType::kBF16) return Error::kOk;
+  if (common == DType::kF32 || has_16_bits(common)) return Error::kOk;
   return context.fail(Error::kNotSupported, "kernels of vulkan devices compute in f32");
 }
 

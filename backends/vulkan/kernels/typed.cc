@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kOperands = 3;
 
-bool is_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+bool is_float(DType dtype) { return dtype == DType::kF32 || has_16_bits(dtype); }
 
 // The last numbers of the kernel, which has kOperands operands whether they are there or not.
 template <size_t kTensors>

@@ -41,7 +41,7 @@ void import_rms_normalization(NodeContext& n) {
   ValueId x = n.input(0);
   const DType type = n.dtype(x);
   const int first = n.axis(n.integer("axis", -1), n.rank(x));
-  const bool widen = (type == DType::kF16 || type == DType::kBF16) && n.integer("stash_type", 1) == 1;
+  const bool widen = has_16_bits(type) && n.integer("stash_type", 1) == 1;
   DimList axes;
   for (int axis = first; axis < n.rank(x); ++axis) axes.push_back(Dim(axis));
   if (widen) x = n.cast(x, DType::kF32);

@@ -91,7 +91,7 @@ void import_instance_norm(NodeContext& n) {
   n.output(group_norm(n, x, n.dim(x, 1), n.optional_tensor("weight"), n.optional_tensor("bias")));
 }
 
-DType accumulate_type(DType type) { return type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type; }
+DType accumulate_type(DType type) { return has_16_bits(type) ? DType::kF32 : type; }
 
 // x / sqrt(mean(x²) + eps) · weight; eps defaults to the type's smallest step.
 void import_rms_norm(NodeContext& n) {

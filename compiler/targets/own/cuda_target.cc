@@ -40,7 +40,7 @@ const std::unordered_map<std::string, bool>& kernels() {
 }
 
 bool has_kernel_for(DType dtype, bool floats_only) {
-  if (dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16) return true;
+  if (dtype == DType::kF32 || has_16_bits(dtype)) return true;
   return !floats_only && is_real(dtype) && dtype != DType::kU64;
 }
 

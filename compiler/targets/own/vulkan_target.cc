@@ -42,9 +42,9 @@ const std::map<std::string, Takes>& vulkan_kernels() {
   return *all;
 }
 
-bool vulkan_float(DType dtype) { return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16; }
+bool vulkan_float(DType dtype) { return dtype == DType::kF32 || has_16_bits(dtype); }
 bool is_index(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
-bool is_whole(DType dtype) { return is_index(dtype) || dtype == DType::kU8 || dtype == DType::kI8; }
+bool is_whole(DType dtype) { return is_index(dtype) || is_byte(dtype); }
 bool is_exact(DType dtype) { return is_whole(dtype) || dtype == DType::kBool; }
 bool is_number(DType dtype) { return vulkan_float(dtype) || is_whole(dtype); }
 bool is_known(DType dtype) { return vulkan_float(dtype) || is_whole(dtype) || dtype == DType::kBool; }
