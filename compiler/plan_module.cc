@@ -6,6 +6,7 @@
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/ir/verify_devices.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/remarks.h"
 #include "compiler/memory/spill.h"
 #include "compiler/memory_options.h"
@@ -64,6 +65,7 @@ class ModulePlanner {
     BERTH_TRY(ir::verify_devices(made.module));
     BERTH_TRY(fuse::check_outside(made.module));
     BERTH_TRY(add_banks(made.module, options_, &memory));
+    memory::copy_scratch_inputs(&made.module, memory);
     BERTH_TRY(memory::spill_to_far_banks(&made.module, &memory));
     std::optional<NodeTimes> times;
     if (overlaps(options_)) {

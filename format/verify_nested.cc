@@ -17,6 +17,7 @@ class Verifier {
       : plan_(plan),
         output_scratch_(version >= kNestedOutputScratchVersion),
         in_place_(version >= kNestedInPlaceVersion),
+        input_in_scratch_(version >= kNestedInputInScratchVersion),
         ports_(ports),
         report_(report) {}
 
@@ -83,9 +84,12 @@ class Verifier {
       const int32_t value = ports->Get(i);
       const fb::Tensor* tensor = tensor_at(plan_, value);
       const Storage storage = tensor == nullptr ? Storage::kConstant : storage_of(*tensor);
-      const bool scratch = port == kNestedOutput && storage == Storage::kPlanned && output_scratch_;
-      if (storage != Storage::kNone && !scratch) {
+      const bool may_be_planned = port == kNestedOutput ? output_scratch_ : input_in_scratch_;
+      if (storage != Storage::kNone && (storage != Storage::kPlanned || !may_be_planned)) {
         return fail(what, i, "value %d is not a tensor in the call's memory", value);
+      }
+      if (port == kNestedInput && storage == Storage::kPlanned && tensor->allocation_info()->memory_id() != 1) {
+        return fail(what, i, "it is planned but is not in the scratch, arena 1");
       }
       if (port == kNestedOutput) BERTH_RETURN_IF_ERROR(verify_output(i, tensor));
       uint8_t& seen = ports_[static_cast<uint32_t>(value)];
@@ -115,6 +119,7 @@ class Verifier {
   const fb::ExecutionPlan& plan_;
   const bool output_scratch_;
   const bool in_place_;
+  const bool input_in_scratch_;
   const Span<uint8_t> ports_;
   Report* const report_;
 };

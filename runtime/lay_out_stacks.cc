@@ -204,7 +204,9 @@ Error move_inputs(MethodData& data, const StackedArena& arena) {
   size_t count = 0;
   InputMove* const moves = data.moves;
   for_each_tensor(data, arena, [&](const StackedTensor& tensor, uint64_t offset) {
-    if (tensor.input < 0 || !data.inputs[tensor.input].fresh || tensor.tensor->raw() == nullptr) return;
+    if (tensor.input < 0 || tensor.tensor->raw() == nullptr) return;
+    const Port& port = data.inputs[tensor.input];
+    if (!port.fresh || port.stays) return;
     const uint64_t bytes = std::min<uint64_t>(tensor.tensor->nbytes(), tensor.bytes);
     if (bytes > 0 && tensor.offset <= arena.given && bytes <= arena.given - tensor.offset) {
       moves[count++] = {tensor.offset, offset, bytes};

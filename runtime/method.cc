@@ -93,17 +93,16 @@ const char* Method::instruction_name(size_t index) const {
   }
 }
 
-Error Method::set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device) {
+Error Method::check_input(size_t index, Span<const int32_t> sizes, DType dtype, Device device) {
   data_->report = format::Report();
   if (index >= data_->counts.inputs) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the method has %zu inputs",
                      data_->counts.inputs);
   }
-  Port& port = data_->inputs[index];
-  if (port.tensor == nullptr) {
+  if (data_->inputs[index].tensor == nullptr) {
     return fail_port(*data_, "inputs", index, Error::kInvalidType, "the input is not a tensor");
   }
-  Tensor& tensor = *port.tensor;
+  const Tensor& tensor = *data_->inputs[index].tensor;
   if (dtype != tensor.dtype()) {
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the element type is %s, found %s",
                      to_string(tensor.dtype()), is_valid_dtype(static_cast<int>(dtype)) ? to_string(dtype) : "none");
@@ -113,10 +112,15 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
                      "the input is on %s and the tensor on %s; copy it there first", to_text(tensor.device()).text,
                      to_text(device).text);
   }
-  if (sizes.size() != tensor.sizes().size()) {
-    return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
-                     tensor.rank(), sizes.size());
-  }
+  if (sizes.size() == tensor.sizes().size()) return Error::kOk;
+  return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the tensor has %d dimensions, found %zu",
+                   tensor.rank(), sizes.size());
+}
+
+Error Method::set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device) {
+  BERTH_RETURN_IF_ERROR(check_input(index, sizes, dtype, device));
+  Port& port = data_->inputs[index];
+  Tensor& tensor = *port.tensor;
   const bool in_place = data != nullptr && data == tensor.raw();
   BERTH_RETURN_IF_ERROR(check_input_sizes(index, sizes, in_place));
   if (in_place && port.planned) data = tensor.raw();  // what lies there has moved with it
@@ -125,11 +129,32 @@ Error Method::set_input(size_t index, const void* data, Span<const int32_t> size
     return fail_port(*data_, "inputs", index, Error::kInvalidArgument, "the data pointer is null");
   }
   BERTH_RETURN_IF_ERROR(move_input(index, data, bytes, device));
-  // A move may have replaced the tensor in the last run.
-  data_->values[port.value] = EValue(&tensor);
-  port.set = port.fresh = true;
-  data_->ports_checked = false;
+  mark_set(index);
   return Error::kOk;
+}
+
+Error Method::set_input_sizes(size_t index, Span<const int32_t> sizes, DType dtype) {
+  const bool exists = index < data_->counts.inputs && data_->inputs[index].tensor != nullptr;
+  BERTH_RETURN_IF_ERROR(check_input(index, sizes, dtype, exists ? data_->inputs[index].tensor->device() : Device()));
+  if (!data_->inputs[index].planned) {
+    return fail_port(*data_, "inputs", index, Error::kInvalidState, "the input is not planned (set_input)");
+  }
+  Port& port = data_->inputs[index];
+  const bool stayed = port.stays;
+  port.stays = true;
+  const Error error = check_input_sizes(index, sizes, false);
+  if (error == Error::kOk) mark_set(index);
+  port.stays = error == Error::kOk || stayed;
+  return error;
+}
+
+void Method::mark_set(size_t index) {
+  Port& port = data_->inputs[index];
+  // A move may have replaced the tensor in the last run.
+  data_->values[port.value] = EValue(port.tensor);
+  port.set = port.fresh = true;
+  port.stays = false;
+  data_->ports_checked = false;
 }
 
 // Copies the data into the input's arena, or points the input at it if it is not planned.

@@ -54,6 +54,12 @@ class Method {
   /// it is on another device. Also the errors of the device's copy.
   Error set_input(size_t index, const void* data, Span<const int32_t> sizes, DType dtype, Device device = Device());
 
+  /// Sets planned input `index` without its elements: the caller writes them where the input lies (get_input) before
+  /// the run, as soon as it lies there. Nothing is copied; when other sizes move the input, its elements stay behind.
+  ///
+  /// Errors as set_input(); InvalidState when the input is not memory-planned.
+  Error set_input_sizes(size_t index, Span<const int32_t> sizes, DType dtype);
+
   /// The same for a value of any kind. A tensor must have the input's dimension order. Numbers, booleans, strings and
   /// None were compiled into the program and must equal the values in the file (floating-point numbers approximately).
   /// InvalidArgument otherwise.
@@ -121,7 +127,8 @@ class Method {
   Error execute();
 
   /// Warms up delegates (Backend::warm_up), so that the first execute() is not slower than others. Does not change what
-  /// runs compute. Must not be called during a run.
+  /// runs compute: it does nothing once a planned input is set for the next run, whose bytes a delegate may use. Must
+  /// not be called during a run.
   void warm_up();
 
   /// Runs the next instruction, for profilers and debuggers. EndOfMethod when none was left; the next step() then
@@ -152,6 +159,8 @@ class Method {
   const format::Report& last_report() const;
 
  private:
+  Error check_input(size_t index, Span<const int32_t> sizes, DType dtype, Device device);
+  void mark_set(size_t index);
   Error move_input(size_t index, const void* data, size_t bytes, Device device);
   Error finish(Error error);
   Error check_input_sizes(size_t index, Span<const int32_t> sizes, bool in_place);

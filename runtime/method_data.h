@@ -81,6 +81,7 @@ struct Port {
   bool planned;
   bool set;
   bool fresh;  // set since the last run
+  bool stays;  // but for its elements (Method::set_input_sizes), so that there is nothing to move
 };
 
 /// Facts about a tensor that do not change.

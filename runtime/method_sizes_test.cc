@@ -241,6 +241,37 @@ TEST_F(MethodSizesTest, AnInputThatIsFilledWhereItLiesMovesToo) {
   EXPECT_EQ(floats(method_->get_output(1)), counting(8, 50));
 }
 
+// Before the arena has memory; a is at its front whatever the sizes, b moves and its elements stay behind.
+TEST_F(MethodSizesTest, AnInputMayHaveItsSizesBeforeItsElements) {
+  ASSERT_EQ(load(sum_and_relu(), SIZE_MAX), Error::kOk) << report_.message;
+  for (const int32_t n : {4, 64, 9}) {
+    const int32_t sizes[] = {n};
+    ASSERT_EQ(method_->set_input_sizes(0, sizes, DType::kF32), Error::kOk) << said();
+    ASSERT_EQ(method_->set_input_sizes(1, sizes, DType::kF32), Error::kOk) << said();
+    ASSERT_EQ(method_->set_planned_buffer(0, arena_, 768), Error::kOk) << said();
+    for (const size_t input : {0, 1}) {
+      float* const data = method_->get_input(input).tensor().data<float>();
+      for (int i = 0; i < n; ++i) data[i] = static_cast<float>(i);
+    }
+    ASSERT_EQ(method_->execute(), Error::kOk) << said();
+    EXPECT_EQ(floats(method_->get_output(1))[n - 1], 2.f * static_cast<float>(n - 1));
+  }
+  const int32_t none[] = {0};
+  EXPECT_EQ(method_->set_input_sizes(0, none, DType::kF32), Error::kInvalidArgument) << "below its range";
+  EXPECT_EQ(method_->set_input_sizes(0, none, DType::kI32), Error::kInvalidArgument);
+  EXPECT_EQ(method_->set_input_sizes(2, none, DType::kF32), Error::kInvalidArgument);
+}
+
+TEST_F(MethodSizesTest, AnInputOfTheCallersHasNoSizesWithoutElements) {
+  ProgramDesc program = sum_and_relu();
+  std::get<TensorDesc>(program.methods[0].values[1]).planned.reset();
+  program.named_data.clear();
+  ASSERT_EQ(load(program, 768), Error::kOk) << report_.message;
+  const int32_t sizes[] = {4};
+  EXPECT_EQ(method_->set_input_sizes(1, sizes, DType::kF32), Error::kInvalidState);
+  EXPECT_EQ(said(), "the input is not planned (set_input)");
+}
+
 TEST_F(MethodSizesTest, ADeferredArenaIsGivenWhatItNeeds) {
   ASSERT_EQ(load(sum_and_relu(), SIZE_MAX), Error::kOk) << report_.message;
   EXPECT_EQ(bytes_for({4, 4}), 48u) << "before any memory is there";

@@ -31,6 +31,9 @@ void MethodLoader::visit_constants(MethodData& data, const Instruction& call, co
 }  // namespace internal
 
 void Method::warm_up() {
+  for (size_t i = 0; i < data_->counts.inputs; ++i) {
+    if (data_->inputs[i].planned && data_->inputs[i].fresh) return;
+  }
   for (size_t i = 0; i < data_->counts.delegates; ++i) {
     const internal::Delegate& delegate = data_->delegates[i];
     if (delegate.handle != nullptr) delegate.backend->warm_up(delegate.handle);

@@ -88,7 +88,7 @@ method forward(%x: f32[8,8]) {
                                        "sim:0");
   const Timeline timeline = timeline_of(program.view, 0);
   const TimelineArena& arena = timeline.arenas.at(1);
-  EXPECT_EQ(find(arena, "scratch of delegate 0").bytes, 256);
+  EXPECT_EQ(find(arena, "scratch of delegate 0").bytes, 512) << "x, which lies in it, and a";
 }
 
 TEST(Timeline, NodeNamesDoNotBreakThePage) {

@@ -253,6 +253,35 @@ TEST_F(CheckNestedTest, AnInputIsChangedInPlaceOnlyWhereItIsAnOutput) {
   EXPECT_NE(std::string(report_.message).find("an input or a view, is written"), std::string::npos) << report_.message;
 }
 
+TEST_F(CheckNestedTest, AnInputLiesInTheScratchOrIsTheCallers) {
+  ProgramDesc program = nested_add_relu();
+  auto& method = program.methods[0];
+  method.values[0] = method.values[3];
+  version_ = format::kNestedInputInScratchVersion;
+  EXPECT_EQ(measure(program), Error::kOk) << report_.place << ": " << report_.message;
+  version_ = format::kNestedInPlaceVersion;
+  EXPECT_EQ(measure(program), Error::kInvalidProgram) << "older readers do not know it";
+  EXPECT_STREQ(report_.place, "nested program inputs[0]");
+  version_ = format::kNestedInputInScratchVersion;
+  method.arenas.push_back(method.arenas[0]);
+  std::get<format::TensorDesc>(method.values[0]).planned->memory_id = format::nested_output_arena(0);
+  EXPECT_EQ(measure(program), Error::kInvalidProgram) << "in a result's bytes";
+  EXPECT_STREQ(report_.place, "nested program inputs[0]");
+}
+
+// The sum is written where x is, and x is read after it.
+TEST_F(CheckNestedTest, AnInputInTheScratchThatIsReadLaterIsNotOverwritten) {
+  ProgramDesc program = nested_add_relu();
+  auto& method = program.methods[0];
+  method.values[0] = method.values[3];
+  version_ = format::kNestedInputInScratchVersion;
+  ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;
+  unload();
+  method.instructions.push_back(KernelCallDesc{1, {0, 4, 4}});
+  EXPECT_EQ(load(program), Error::kInvalidProgram);
+  EXPECT_NE(std::string(report_.message).find("over bytes of value 0"), std::string::npos) << report_.message;
+}
+
 TEST_F(CheckNestedTest, AValueInAResultReadAfterTheResultIsRefused) {
   ProgramDesc program = testing::nested_with_output_scratch();
   ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;

@@ -8,6 +8,7 @@
 #include "base/math.h"
 #include "format/narrowing.h"
 #include "format/nested.h"
+#include "format/tensor_facts.h"
 #include "runtime/device_explanation.h"
 #include "runtime/log.h"
 #include "runtime/observer.h"
@@ -29,6 +30,13 @@ size_t capacity_bytes(const Tensor& tensor) { return tensor.capacity() * element
 // Whether a scratch has the size that a run needs, and may then lie elsewhere.
 bool moves(const EValue& scratch) {
   return scratch.is_tensor() && scratch.tensor().dynamism() == ShapeDynamism::kBounded;
+}
+
+// Whether two tensors of a call share bytes.
+bool meet(const Tensor& a, const Tensor& b) {
+  const uintptr_t first = reinterpret_cast<uintptr_t>(a.raw());
+  const uintptr_t second = reinterpret_cast<uintptr_t>(b.raw());
+  return first != 0 && second != 0 && first < second + b.nbytes() && second < first + a.nbytes();
 }
 
 // How a tensor of the call differs from that of the nested program; null when they match.
@@ -136,6 +144,7 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
   find_changed_inputs();
+  find_inputs_in_scratch();
   narrows = backend.host_kernels() && device.is_cpu() && format::narrows_in_place(program->view());
   BERTH_RETURN_IF_ERROR(check_tensors(load.args, report));
   if (backend.records()) reserve_recordings(load.args);
@@ -161,6 +170,16 @@ void NestedDelegate::find_changed_inputs() {
     for (size_t i = 0; i < inputs; ++i) {
       if (&inner_port(i) == &inner_port(inputs + k)) changed_input[k] = i;
     }
+  }
+}
+
+// Since version 4 of nested programs an input may be planned.
+void NestedDelegate::find_inputs_in_scratch() {
+  const fb::ExecutionPlan& plan = *method->meta().plan();
+  in_scratch.assign(inputs, false);
+  for (size_t i = 0; i < inputs; ++i) {
+    const fb::Tensor* tensor = format::tensor_at(plan, plan.inputs()->Get(static_cast<uint32_t>(i)));
+    in_scratch[i] = tensor != nullptr && format::is_planned(*tensor);
   }
 }
 
@@ -270,6 +289,7 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
   }
   for (size_t i = inputs; i < inputs + outputs; ++i) BERTH_RETURN_IF_ERROR(bind_argument(context, args, i));
   BERTH_RETURN_IF_ERROR(give_scratch(context, args));
+  BERTH_RETURN_IF_ERROR(check_inputs_in_scratch(context, args));
   const size_t input = overwritten_input();
   if (input != SIZE_MAX) {
     return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
@@ -288,6 +308,11 @@ Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> 
   if (wrong != nullptr) return fail(context, Error::kInvalidArgument, "argument %zu: %s", i, wrong);
   const Tensor& tensor = args[i]->tensor();
   const bool output = i >= inputs;
+  if (!output && in_scratch[i]) {
+    const Error error = method->set_input_sizes(i, tensor.sizes(), tensor.dtype());
+    if (error == Error::kOk) return error;
+    return fail(context, error, "argument %zu: %s", i, method->last_report().message);
+  }
   const size_t bytes = output ? capacity_bytes(tensor) : tensor.nbytes();
   void* data = nullptr;
   if (bytes > 0) {
@@ -305,6 +330,28 @@ Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> 
       output ? give_output(i - inputs, data, bytes) : method->set_input(i, data, tensor.sizes(), tensor.dtype());
   if (error == Error::kOk) return error;
   return fail(context, error, "argument %zu: %s", i, method->last_report().message);
+}
+
+Error NestedDelegate::check_inputs_in_scratch(KernelContext& context, Span<EValue* const> args) {
+  for (size_t i = 0; i < inputs; ++i) {
+    const Tensor& tensor = args[i]->tensor();
+    if (tensor.nbytes() == 0) continue;
+    if (!in_scratch[i]) {
+      if (!has_scratch || !meet(tensor, args[args.size() - 1]->tensor())) continue;
+      return fail(context, Error::kInvalidArgument, "argument %zu lies in the scratch, which the program does not know",
+                  i);
+    }
+    void* data = nullptr;
+    const Error error = backend.reach(use, tensor.raw(), tensor.nbytes(), &data);
+    if (error != Error::kOk) {
+      return fail(context, error, "argument %zu: its %zu bytes cannot be used on %s", i, tensor.nbytes(),
+                  to_text(device).text);
+    }
+    if (data == inner_port(i).raw()) continue;
+    return fail(context, Error::kInvalidArgument, "argument %zu does not lie in the scratch where the program has it",
+                i);
+  }
+  return Error::kOk;
 }
 
 // A scratch that moves may be anywhere, and another one must be where it was.

@@ -27,20 +27,25 @@ constexpr size_t kAlignment = 64;
 
 }  // namespace
 
-// Binds inputs and outputs to memory, one after another, and the scratch to memory of its own where it moves. Sizes
-// that vary are the smallest.
+// Binds inputs and outputs to memory, one after another, and the scratch to memory of its own where it moves; inputs in
+// the scratch are what is there. Sizes that vary are the smallest.
 Error NestedDelegate::bind_to(Span<uint8_t> memory, ZeroMemory* scratch) {
   size_t begin = 0;
   for (size_t i = 0; i < inputs + outputs; ++i) {
     if (i == inputs) BERTH_RETURN_IF_ERROR(method->lay_out());
     const Tensor& port = inner_port(i);
+    int32_t sizes[kMaxRank];
+    if (i < inputs) smallest_sizes(i, sizes);
+    const Span<const int32_t> shape(sizes, static_cast<size_t>(port.rank()));
+    if (i < inputs && in_scratch[i]) {
+      BERTH_RETURN_IF_ERROR(method->set_input_sizes(i, shape, port.dtype()));
+      continue;
+    }
     const size_t bytes = port.capacity() * element_size(port.dtype());
     if (bytes > memory.size() - begin) return Error::kMemoryAllocationFailed;
     void* const data = memory.data() + begin;
-    int32_t sizes[kMaxRank];
-    if (i < inputs) smallest_sizes(i, sizes);
-    const Error error = i < inputs ? method->set_input(i, data, {sizes, static_cast<size_t>(port.rank())}, port.dtype())
-                                   : give_output(i - inputs, data, bytes);
+    const Error error =
+        i < inputs ? method->set_input(i, data, shape, port.dtype()) : give_output(i - inputs, data, bytes);
     if (error != Error::kOk) return error;
     begin += align_up(bytes, kAlignment);
   }

@@ -37,7 +37,7 @@ void count_shared(const ir::Method& method, const memory::MethodPlan& plan, Emit
   for (const ir::ValueId base : model.aliases.bases) out->views += base.valid() ? 1 : 0;
   out->in_place += static_cast<int64_t>(model.aliases.state_updates.size());
   for (const memory::CandidateId id : model.candidates.all.ids()) {
-    out->in_place += is_taken(plan.packing, id) && !model.candidates.all[id].is_sub_buffer ? 1 : 0;
+    out->in_place += is_taken(plan.packing, id) && model.candidates.all[id].kind == memory::AliasKind::kInPlace ? 1 : 0;
   }
   for (const ir::NodeId node : method.body.nodes) out->elided += is_elided(model, plan.packing, node) ? 1 : 0;
 }

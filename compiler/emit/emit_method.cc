@@ -37,7 +37,9 @@ MethodEmitter::MethodEmitter(const ir::Module& module, const ir::Method& method,
       code_(method, options.stack_traces),
       values_(module, method, plan, options, pools, &code_),
       rows_(method, plan.model, &values_, &code_),
-      symbols_(module, method, plan.model.aliases) {}
+      symbols_(module, method, plan.model.aliases) {
+  out_.scratch_of.assign(method.nodes.size(), -1);
+}
 
 Expected<EmittedMethod> MethodEmitter::run() {
   begin_step(0);
@@ -169,7 +171,7 @@ int32_t MethodEmitter::scratch(ir::NodeId node) {
   for (size_t d = 0; d < tensor.sizes.size(); ++d) tensor.dim_order.push_back(static_cast<uint8_t>(d));
   tensor.planned = values_.offset_of(model_.buffers.scratch[node]);
   tensor.device = model_.arenas[tensor.planned->memory_id - 1].device;
-  return code_.values.add(std::move(tensor));
+  return out_.scratch_of[node] = code_.values.add(std::move(tensor));
 }
 
 // The outputs and what the kernel returns: an output again, or a list of them.

@@ -30,6 +30,7 @@ struct EmittedMethod {
   format::MethodDesc desc;
   IdVector<ir::ValueId, int32_t> value_of;    // its index in the file, or -1
   IdVector<ir::StateId, int32_t> state_of;    // its index in the file, or -1
+  IdVector<ir::NodeId, int32_t> scratch_of;   // of a call of a delegate, its index in the file; or -1
   std::vector<ir::NodeId> node_of;            // of each instruction: the node that it comes from; invalid for others
   std::vector<int32_t> first_instruction_of;  // of each step of the model
 };

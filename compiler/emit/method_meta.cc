@@ -183,10 +183,10 @@ class ReuseRelations {
     for (const memory::CandidateId id : model_.candidates.all.ids()) {
       if (!is_taken(plan, id)) continue;
       const memory::AliasCandidate& taken = model_.candidates.all[id];
-      if (taken.is_sub_buffer) {
-        add_part(taken.value, taken.base);
-      } else {
-        add_in_place(taken.node, taken.value, taken.base);
+      switch (taken.kind) {
+        case memory::AliasKind::kInPlace: add_in_place(taken.node, taken.value, taken.base); break;
+        case memory::AliasKind::kSubBuffer: add_part(taken.value, taken.base); break;
+        case memory::AliasKind::kInScratch: add_in_scratch(taken); break;
       }
     }
     for (const memory::StateUpdate& update : aliases_.state_updates) {
@@ -219,6 +219,12 @@ class ReuseRelations {
       });
     }
     for (const int32_t its : bases) relations_.emplace_back(index_of(value), its, fb::RelationKind::IN_PLACE);
+  }
+
+  /// The delegate writes its scratch, in the bytes of what it reads.
+  void add_in_scratch(const memory::AliasCandidate& taken) {
+    const int32_t scratch = taken.base.valid() ? index_of(taken.base) : emitted_.scratch_of[taken.node];
+    relations_.emplace_back(scratch, index_of(taken.value), fb::RelationKind::IN_PLACE);
   }
 
   /// The new value takes the place of the state, and of each view through which the old contents are read.
@@ -267,7 +273,7 @@ class OwnOperators {
   void allow(const packing::Plan& plan) {
     for (const memory::CandidateId id : model_.candidates.all.ids()) {
       const memory::AliasCandidate& taken = model_.candidates.all[id];
-      if (is_taken(plan, id) && !taken.is_sub_buffer) allow(taken.node, taken.base);
+      if (is_taken(plan, id) && taken.kind == memory::AliasKind::kInPlace) allow(taken.node, taken.base);
     }
     for (const memory::StateUpdate& update : model_.aliases.state_updates) {
       if (update.base.valid()) allow(method_.value(update.value).node, update.base);

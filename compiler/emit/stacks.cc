@@ -141,16 +141,11 @@ class StackMaker {
 }  // namespace
 
 bool follows_sizes(const ir::Module& module, const ir::Method& method) {
-  bool symbolic = false;
-  for (const ir::Value& value : method.values) {
-    const ir::TensorType* type = value.tensor();
-    symbolic = symbolic || (type != nullptr && !type->is_static());
-  }
   for (const ir::Node& node : method.nodes) {
     if (node.is(ir::OpId::delegate) && !runs_nested_programs(module.delegates[node.delegate].backend.c_str()))
       return false;
   }
-  return symbolic;
+  return !ir::has_static_sizes(method);
 }
 
 std::vector<format::StackDesc> make_stacks(const memory::MethodPlan& plan, const format::MethodDesc& desc) {

@@ -110,6 +110,11 @@ IdVector<ValueId, int> count_uses(const Method& method) {
   return uses;
 }
 
+bool has_static_sizes(const Method& method) {
+  return std::all_of(method.values.begin(), method.values.end(),
+                     [](const Value& value) { return value.tensor() == nullptr || value.tensor()->is_static(); });
+}
+
 void replace_values(Method& method, const IdVector<ValueId, ValueId>& replacement) {
   const auto replace = [&](ValueId& v) {
     while (replacement.contains(v) && replacement[v].valid()) v = replacement[v];

@@ -200,6 +200,9 @@ void for_each_mention(const Method& method, const Node& node, F&& f) {
 /// How often each value is mentioned: arguments of nodes in graphs (regions too) and outputs.
 IdVector<ValueId, int> count_uses(const Method& method);
 
+/// Whether no tensor of the method has a size that changes.
+bool has_static_sizes(const Method& method);
+
 /// Replaces every mention of value v by replacement[v] where that is valid, following chains, everywhere in the method.
 void replace_values(Method& method, const IdVector<ValueId, ValueId>& replacement);
 

@@ -40,13 +40,20 @@ enum class ReuseReason : uint8_t {
 /// "reuse", "never", "still-read"…
 const char* to_string(ReuseReason reason);
 
-/// `value` in the bytes of `base`, by `node`.
+enum class AliasKind : uint8_t {
+  kInPlace,    // `node` computes `value` in the bytes of `base`
+  kSubBuffer,  // `value` is a part of `base` (sub_buffers.h), and `node` needs no instruction
+  kInScratch,  // `value` lies in the scratch of `node`, a delegate's call that reads it (input_scratch.h)
+};
+
+/// `value` in the bytes of `base`, by `node`. Of kInScratch, `base` is the result that is the scratch; invalid when it
+/// is none.
 struct AliasCandidate {
   ir::NodeId node;
   ir::ValueId value;
   ir::ValueId base;
   packing::Candidate buffers;  // the same, in buffers
-  bool is_sub_buffer = false;  // `value` is a part of `base` (sub_buffers.h), and the node needs no instruction
+  AliasKind kind = AliasKind::kInPlace;
 };
 
 using CandidateId = Id<AliasCandidate>;

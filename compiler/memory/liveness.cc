@@ -6,6 +6,7 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/delegate_state.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/liveness_analysis.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/state_in_place.h"
@@ -47,6 +48,7 @@ Analysis::Analysis(const Module& module, const Method& method, const MemoryOptio
       returned_(method.values.size(), false),
       given_(method.values.size(), false),
       scratch_outputs_(method.values.size(), false),
+      own_scratch_(method.values.size(), false),
       out_{{},
            {},
            {},
@@ -73,6 +75,7 @@ Expected<Liveness> Analysis::run() {
     if (value.kind == ir::ValueKind::kConstant) out_.aliases.homes[v] = {Home::kConstant, {}, value.constant};
   }
   find_outputs();
+  for (const ScratchInput& input : options_.own_scratch_inputs) own_scratch_[method_.body.inputs[input.input]] = true;
   for (const StateLink& link : find_state_links(method_, options_.state_ports)) {
     out_.aliases.stands_for[link.value] = link.input;
   }
@@ -81,6 +84,7 @@ Expected<Liveness> Analysis::run() {
   BERTH_TRY(finish_outputs());
   drop_unused_buffers(&out_);
   out_.buffers.output_scratch = scratch_buffers(method_, scratch_outputs_, out_.aliases, out_.buffers);
+  out_.buffers.scratch_inputs = scratch_input_buffers(method_, options_.own_scratch_inputs, out_.aliases, out_.buffers);
   return std::move(out_);
 }
 

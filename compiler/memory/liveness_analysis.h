@@ -35,6 +35,7 @@ class Analysis {
   void alive_at(ir::ValueId value, int64_t step);
   /// REQUIRES: `port` is a tensor, and an input or an output.
   bool is_callers(ir::ValueId port) const {
+    if (own_scratch_[port]) return false;
     return !options_.plan_inputs_and_outputs || !method_.tensor(port).device.is_cpu() ||
            (options_.callers && options_.callers(method_, port));
   }
@@ -105,6 +106,7 @@ class Analysis {
   IdVector<ir::ValueId, bool> returned_;
   IdVector<ir::ValueId, bool> given_;            // an output of the caller's is this value itself
   IdVector<ir::ValueId, bool> scratch_outputs_;  // the first output that it is may be used as scratch
+  IdVector<ir::ValueId, bool> own_scratch_;      // it is one of MemoryOptions::own_scratch_inputs
   IdVector<BufferId, ir::StateId> state_of_buffer_;
   std::vector<ir::ValueId> stacked_;  // what the loops fill row by row that are looked at
   Liveness out_;

@@ -1,6 +1,7 @@
 #include "compiler/memory/make_model.h"
 
 #include "compiler/memory/in_place.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/liveness.h"
 #include "compiler/memory/output_scratch.h"
 #include "compiler/memory/sub_buffers.h"
@@ -12,6 +13,7 @@ Expected<MemoryModel> make_model(const ir::Module& module, const ir::Method& met
   BERTH_ASSIGN_OR_RETURN(Liveness live, find_liveness(module, method, options, scratch_bytes));
   AliasCandidates candidates = find_sub_buffers(module, method, options, live);
   append(find_in_place(module, method, options, live), &candidates);
+  append(find_scratch_inputs(module, method, options, live), &candidates);
   SortedArenas sorted = std::move(live.arenas).sorted();
   MemoryModel model{std::move(live.aliases), std::move(live.steps), std::move(live.copies),
                     std::move(live.buffers), std::move(candidates), std::move(sorted.arenas)};

@@ -57,7 +57,7 @@ class ArenaNeeds {
       }
     }
     for (const AliasCandidate& candidate : model_.candidates.all) {
-      if (candidate.is_sub_buffer) parts_.push_back({candidate.buffers.from, candidate.buffers.to});
+      if (candidate.kind == AliasKind::kSubBuffer) parts_.push_back({candidate.buffers.from, candidate.buffers.to});
     }
   }
 

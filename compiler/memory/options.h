@@ -27,6 +27,13 @@ struct StatePort {
   int32_t result = 0;
 };
 
+/// Input `input` of a delegate's call, which lies in its scratch, `offset` bytes from its front: packing::kAnywhere as
+/// long as that is open.
+struct ScratchInput {
+  int32_t input = 0;
+  int64_t offset = packing::kAnywhere;
+};
+
 /// What a node of the method's body takes, and who does it.
 using NodeTime = std::function<scheduling::TaskTime(const ir::Method& method, const ir::Node& node)>;
 
@@ -70,6 +77,10 @@ struct MemoryOptions {
   /// Of the method of a region: inputs that hold state, and the outputs that replace it in the same bytes
   /// (delegate_state.h). May be empty.
   std::vector<StatePort> state_ports;
+  /// Of the method of a region: inputs that lie in its arena (input_scratch.h). May be empty.
+  std::vector<ScratchInput> own_scratch_inputs;
+  /// Of calls of delegates: inputs that must lie in their scratch (input_scratch.h). May be empty.
+  std::map<ir::NodeId, std::vector<ScratchInput>> scratch_inputs;
   /// Named pieces of devices' memory, in order of preference (banks.h). Empty: every device has one arena.
   std::vector<MemoryBank> banks;
   /// Only whether the banks can hold everything, with a bounded effort (BankOptions::trial).
@@ -86,6 +97,8 @@ struct MemoryOptions {
   bool alias = true;
   /// Whether delegates may use the bytes of their outputs as scratch until they first write them.
   bool output_scratch = true;
+  /// Whether inputs that only a delegate reads may lie in its scratch.
+  bool input_scratch = true;
 
   // The naive planner gives every buffer bytes of its own.
   bool allows_in_place() const { return in_place && planner != packing::Planner::kNaive; }

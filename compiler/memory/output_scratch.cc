@@ -139,7 +139,12 @@ std::vector<BufferId> scratch_buffers(const Method& method, const IdVector<Value
 }
 
 void add_output_scratch(const MemoryModel& model, packing::Problem* problem) {
-  for (const LineOutput& output : line_of(model)) {
+  const std::vector<LineOutput> outputs = line_of(model);
+  const int64_t scratch = outputs.empty() ? 0 : outputs.back().end;
+  for (const ScratchInputBuffer& input : model.buffers.scratch_inputs) {
+    if (input.offset != packing::kAnywhere) problem->buffers[input.buffer.index].fixed = scratch + input.offset;
+  }
+  for (const LineOutput& output : outputs) {
     BERTH_CHECK(model.arenas.size() == 1);
     packing::Buffer& result = problem->buffers[output.buffer.index];
     result.fixed = output.begin;

@@ -7,6 +7,7 @@
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/delegate_state.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
 
@@ -71,6 +72,8 @@ Expected<RegionPlan> plan_region(const ir::Module& module, MemoryOptions options
     return RegionPlan{std::move(own), own_scratch};
   }
   options.scratch_outputs = std::move(usable);
+  const int64_t alignment = options.alignments.host;
+  options.own_scratch_inputs = at_front(options.own_scratch_inputs, given, module.symbols, alignment);
   options.time_limit = seconds_left(options.time_limit, own.cost);
   BERTH_ASSIGN_OR_RETURN(MethodPlan shared, plan_schedule(module, given, options, {}));
   PackedModel split = split_output_scratch(std::move(shared.model), std::move(shared.packing));
@@ -96,6 +99,7 @@ MemoryOptions region_options(const MemoryOptions& options, int64_t alignment) {
   region.plan_inputs_and_outputs = false;
   region.callers = nullptr;
   region.state_ports.clear();
+  region.scratch_inputs.clear();
   region.banks.clear();
   region.overlap = {};
   region.in_use.clear();
@@ -149,8 +153,12 @@ Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method&
   MemoryOptions region_own = region_options(options, alignment);
   region_own.state_ports = find_state_ports(module, method, call, options);
   plan.state_ports = region_own.state_ports.size();
+  const std::vector<ScratchInput> inputs =
+      inputs_for_scratch(module, method, call, plan.region.module.methods.front(), options);
+  region_own.own_scratch_inputs = inputs;
   BERTH_ASSIGN_OR_RETURN(RegionPlan region, plan_region(plan.region.module, std::move(region_own), std::move(usable)));
   plan.plan = std::move(region.plan);
+  plan.scratch_inputs = as_placed(inputs, plan.plan.model, plan.plan.packing);
   plan.own_scratch_bytes = region.own_scratch;
   BERTH_ASSIGN_OR_RETURN(plan.scratch_bytes, scratch_tensor_bytes(scratch_of(plan.plan)));
   return plan;

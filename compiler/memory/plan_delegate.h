@@ -19,6 +19,8 @@ struct DelegatePlan {
   MethodPlan plan;  // of the region's one method
   /// Of the scratch as a tensor in the method around.
   int64_t scratch_bytes = 0;
+  /// Of the call's inputs: those that lie in the scratch (input_scratch.h).
+  std::vector<ScratchInput> scratch_inputs;
   /// What the scratch would take if nothing lay in the bytes of results.
   int64_t own_scratch_bytes = 0;
   /// How many inputs it changes in place, as they are state (delegate_state.h).
@@ -33,8 +35,11 @@ Alignments alignments_of(const ir::Module& module, const ir::Method& method, con
 Failure in_delegate_call(const ir::Module& module, const ir::Method& method, const ir::Node& call,
                          const Failure& failure);
 
-/// Plans the region of `call`, whose delegate has no payload. What the scratch has no need to hold, as it is dead
-/// before a result is written, lies in the result's bytes where that makes the scratch smaller (output_scratch.h).
+/// Plans the region of `call`, whose delegate has no payload. Inputs that may lie in the scratch do; the plan around it
+/// has to have them there, or ask again without MemoryOptions::input_scratch. What the scratch has no need to hold, as
+/// it is dead before a result is written, lies in the result's bytes where that makes the scratch smaller
+/// (output_scratch.h).
+///
 /// Failures as region_module() and plan_schedule(), OutOfResources for a scratch that no tensor can be.
 Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method& method, ir::NodeId call,
                                      const MemoryOptions& options);

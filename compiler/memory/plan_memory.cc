@@ -5,6 +5,7 @@
 
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/plan_overlap.h"
 #include "compiler/memory/use_banks.h"
 
@@ -130,7 +131,12 @@ const DelegatePlan* MemoryPlan::delegate(ir::NodeId call) const {
   return nullptr;
 }
 
-Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const MemoryOptions& options) {
+namespace {
+
+/// The memory of one method, with the inputs of delegates where `options` allow them. Sets `*elsewhere` to a call whose
+/// inputs should lie in its scratch and do not; such a plan is of no use.
+Expected<MemoryPlan> plan_method(const ir::Module& module, size_t index, const MemoryOptions& options,
+                                 ir::NodeId* elsewhere) {
   const ir::Method& method = module.methods[index];
   MemoryPlan plan;
   plan.method = index;
@@ -146,13 +152,17 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
     const auto compiled_here = has_region(module, method.node(call));
     if (!compiled_here.ok()) return failed(compiled_here.error());
     if (!*compiled_here) {
-      scratch_bytes[call] = ir::delegate_specs(module.delegates[method.node(call).delegate]).scratch;
+      const ir::Delegate& delegate = module.delegates[method.node(call).delegate];
+      scratch_bytes[call] = ir::delegate_specs(delegate).scratch;
+      std::vector<ScratchInput> inputs = inputs_in_scratch_of(delegate);
+      if (!inputs.empty()) left.scratch_inputs[call] = std::move(inputs);
       continue;
     }
     auto delegate = plan_delegate(module, method, call, left);
     if (!delegate.ok()) return failed(delegate.error());
     left.time_limit = seconds_left(left.time_limit, delegate->plan.cost);
     scratch_bytes[call] = delegate->scratch_bytes;
+    if (!delegate->scratch_inputs.empty()) left.scratch_inputs[call] = delegate->scratch_inputs;
     plan.delegates.push_back(std::move(delegate).value());
   }
   left.alignments = alignments_of(module, method, options.alignments);
@@ -160,9 +170,44 @@ Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const M
   if (options.overlap.time && options.reorder) {
     BERTH_ASSIGN_OR_RETURN(plan.plan, plan_overlap(module, method, left, scratch_bytes, std::move(plan.plan)));
   }
-  if (options.banks.empty()) return plan;
-  BERTH_ASSIGN_OR_RETURN(plan.plan, use_banks(module, method, left, std::move(plan.plan)));
+  if (!options.banks.empty()) {
+    BERTH_ASSIGN_OR_RETURN(plan.plan, use_banks(module, method, left, std::move(plan.plan)));
+  }
+  *elsewhere = call_with_inputs_elsewhere(left, plan.plan.model, plan.plan.packing);
   return plan;
+}
+
+/// Whether an input of a delegate that is compiled here lies in its scratch.
+bool has_scratch_inputs(const MemoryPlan& plan) {
+  return std::any_of(plan.delegates.begin(), plan.delegates.end(),
+                     [](const DelegatePlan& delegate) { return !delegate.scratch_inputs.empty(); });
+}
+
+}  // namespace
+
+// An input in the scratch takes no more than one beside it, in the steps in which either is alive; but the two are tied
+// to one distance, so a plan that is not the lowest for it is held against the one with all inputs elsewhere.
+Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const MemoryOptions& options) {
+  ir::NodeId elsewhere;
+  BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_method(module, index, options, &elsewhere));
+  if (has_scratch_inputs(plan) && (elsewhere.valid() || !plan.plan.packing.optimal())) {
+    MemoryOptions apart = options;
+    apart.input_scratch = false;
+    apart.time_limit = seconds_left(options.time_limit, plan.cost());
+    ir::NodeId still;
+    BERTH_ASSIGN_OR_RETURN(MemoryPlan other, plan_method(module, index, apart, &still));
+    other.plan.cost += plan.cost();
+    if (elsewhere.valid() || other.plan.packing.bytes() < plan.plan.packing.bytes()) {
+      plan = std::move(other);
+      elsewhere = still;
+    }
+  }
+  if (!elsewhere.valid()) return plan;
+  const ir::Method& method = module.methods[index];
+  return in_delegate_call(module, method, method.node(elsewhere),
+                          Failure{Error::kNotSupported, "",
+                                  "it was compiled to have inputs in its scratch that nothing else reads, which here "
+                                  "lie elsewhere; compile it from the model"});
 }
 
 Expected<std::vector<MemoryPlan>> plan_memory(const ir::Module& module, const MemoryOptions& options) {

@@ -5,7 +5,8 @@
 //
 // How a method is planned:
 //
-//     plan_delegate     for each call of a delegate: the memory of its region, which says how large its scratch is
+//     plan_delegate     for each call of a delegate: the memory of its region, which says how large its scratch is, and
+//                       which of its inputs lie there
 //     plan_schedule     for the method: in which order its nodes run, and where its buffers lie
 //       make_model        liveness.h (who shares bytes, live ranges), then candidates for sharing more
 //                         (in_place.h, sub_buffers.h)

@@ -18,12 +18,6 @@ namespace {
 /// The most orders that are planned, each with a lower peak than the one before.
 constexpr int kMostOrders = 8;
 
-int64_t bytes_of(const MethodPlan& plan) {
-  int64_t bytes = 0;
-  for (const packing::SpaceUse& use : plan.packing.spaces) bytes += use.height;
-  return bytes;
-}
-
 class OverlapSearch {
  public:
   OverlapSearch(const ir::Module& module, const ir::Method& method, const MemoryOptions& options,
@@ -34,7 +28,7 @@ class OverlapSearch {
         time_(options.overlap.time),
         given_(least.scheduled(method)),
         problem_(schedule_problem(module, given_, least.model, options.in_place_set, CopyOrder::kFree)),
-        least_bytes_(bytes_of(least)),
+        least_bytes_(least.packing.bytes()),
         best_(std::move(least)) {
     for (const ir::NodeId id : given_.body.nodes) times_.push_back(time_(given_, given_.node(id)));
     await_copies(given_, &times_);
@@ -79,7 +73,7 @@ class OverlapSearch {
       ir::Method other = reordered(found->tasks);
       auto plan = planned(other, in_use(found->tasks));
       if (!plan.ok() && options_.watch != nullptr && options_.watch->ended()) return plan.error();
-      const int64_t bytes = plan.ok() ? bytes_of(*plan) : allowed + 1;
+      const int64_t bytes = plan.ok() ? plan->packing.bytes() : allowed + 1;
       if (bytes <= allowed) {
         take(std::move(*plan), std::move(other), found->tasks, bytes);
         return true;
@@ -165,7 +159,7 @@ class OverlapSearch {
     time.timeline = scheduling::timeline_of(time.times, in_turn);
     time.bounds = bounds_;
     time.least_memory = before;
-    time.bytes = bytes_of(best_) - least_bytes_;
+    time.bytes = best_.packing.bytes() - least_bytes_;
     best_.run_time = std::move(time);
     best_.cost += cost_;
     return std::move(best_);

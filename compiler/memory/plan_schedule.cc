@@ -35,12 +35,6 @@ std::string place_in_method(const ir::Method& method, const std::vector<std::str
   return "method " + method.name + ": " + place;
 }
 
-int64_t height_of(const packing::Plan& plan) {
-  int64_t height = 0;
-  for (const packing::SpaceUse& use : plan.spaces) height += use.height;
-  return height;
-}
-
 /// Adds the time that it lives to a cost.
 class Timed {
  public:
@@ -62,7 +56,7 @@ struct Candidate {
   int64_t bound = 0;  // no plan takes fewer bytes
   std::optional<packing::Plan> plan;
 
-  int64_t height() const { return height_of(*plan); }
+  int64_t height() const { return plan->bytes(); }
 };
 
 /// Evaluates orders one after the other.

@@ -97,6 +97,12 @@ class ProblemBuilder {
       if (buffer.lower >= steps_.end || buffer.upper <= steps_.begin) made.bytes = 0;
       problem_.buffers.push_back(std::move(made));
     }
+    // What lies in a delegate's scratch is alive when that is, and counts by itself.
+    for (const AliasCandidate& candidate : model_.candidates.all) {
+      if (candidate.kind != AliasKind::kInScratch) continue;
+      scheduling::Buffer& scratch = problem_.buffers[candidate.buffers.to];
+      scratch.bytes = std::max<int64_t>(scratch.bytes - problem_.buffers[candidate.buffers.from].bytes, 0);
+    }
     int32_t turn = -1;
     for (int32_t task = 0; task < problem_.tasks; ++task) {
       const ir::Node& node = method_.node(graph_.nodes[task]);

@@ -4,6 +4,7 @@
 
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/type.h"
+#include "compiler/memory/copy_node.h"
 
 namespace berth::memory {
 namespace {
@@ -149,19 +150,7 @@ int32_t MethodSpiller::bank_for(const Wait& wait) const {
 }
 
 NodeId MethodSpiller::copy(ValueId from, const std::string& name, const std::string& bank, ValueId* made) {
-  const bool host = method_.tensor(from).device.is_cpu();
-  ir::Node node;
-  node.op = &ir::operator_of(host ? ir::OpId::clone_out : ir::OpId::d2d_copy_out);
-  node.args = {ir::Argument(from)};
-  if (host) node.args.emplace_back(ir::None{});
-  node.source = method_.value(from).name + " " + bank + ": no-room";
-  *made = method_.add_value(method_.value(from).type, name);
-  node.results = {*made};
-  const NodeId id = method_.nodes.next_id();
-  method_.nodes.push_back(std::move(node));
-  method_.values[*made].kind = ir::ValueKind::kNode;
-  method_.values[*made].node = id;
-  return id;
+  return make_copy_node(&method_, from, name, method_.value(from).name + " " + bank + ": no-room", made);
 }
 
 /// In all nodes of the body from `first` on.

@@ -197,7 +197,7 @@ class SubBufferFinder {
       buffers.offset = part.offset;
       buffers.alignment = alignment_of(buffer_of(part.value));
       buffers.all_or_none = parts.size() == 1 ? packing::kAlone : id.index;
-      found_.all.push_back({id, part.value, whole, buffers, true});
+      found_.all.push_back({id, part.value, whole, buffers, AliasKind::kSubBuffer});
     }
     return ReuseReason::kReuse;
   }

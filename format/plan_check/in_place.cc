@@ -33,6 +33,7 @@ struct InPlaceRule {
   uint32_t inputs = 0;
   uint32_t listed = 0;        // of an operator: bit i says argument i
   bool any_recorded = false;  // of a delegate: any that the file records
+  int32_t scratch = kNone;    // of a delegate that runs a nested program: its last argument
 
   bool allows(uint32_t i) const { return any_recorded || (i < 32 && (listed >> i & 1) != 0); }
 };
@@ -55,6 +56,10 @@ bool allows_in_place(PlanGraph& graph, const InPlaceRule& rule, int32_t result, 
   if (value == result) return true;
   const fb::Tensor& a = *tensor_at(*graph.plan, value);
   const fb::Tensor& b = *tensor_at(*graph.plan, result);
+  // A nested program may have inputs in its scratch; whether this one has this input there, its loader looks.
+  if (result == rule.scratch && b.scalar_type() == fb::ScalarType::BYTE && graph.covers(graph.item[result], item)) {
+    return graph.meta != nullptr && is_recorded_in_place(graph, result, value);
+  }
   const int32_t own = graph.item[result];
   const int32_t read = graph.is_alias(item) ? item : graph.item[value];
   const size_t from = element_size(static_cast<DType>(a.scalar_type()));
@@ -111,6 +116,7 @@ Error check_delegate_result(SweepState& state, const fb::DelegateCall& call, uin
   const fb::BackendDelegate* delegate =
       state.graph.plan->delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
   rule.any_recorded = runs_nested_programs(text(delegate->id()));
+  if (rule.any_recorded) rule.scratch = call.args()->Get(call.args()->size() - 1);
   return check_result(state, rule, value);
 }
 

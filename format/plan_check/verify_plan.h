@@ -25,7 +25,8 @@
 //   kernels that change an input beside their results (batch norm with running statistics, key-value caches): also that
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has
 //                               written them (of two branches each may); they may overlap nothing that it reads, but
-//                               state that a nested program changes in place, where berth.meta records that
+//                               state that a nested program changes in place, and inputs that it has in its scratch,
+//                               where berth.meta records that
 // Where berth.meta has offsets that follow the sizes (fb::Stack), the same is shown for all sizes at once (stacks.h),
 // in a second sweep.
 //

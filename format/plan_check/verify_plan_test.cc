@@ -377,6 +377,31 @@ TEST(VerifyPlan, DelegatesWriteOnlyNewValues) {
       "instructions[1]: it writes value 2 over bytes of value 0, which it reads; the operator does not allow that");
 }
 
+// Value 1 is the scratch of 32 bytes, which the call writes over value 0, its input.
+TEST(VerifyPlan, ADelegateMayHaveAnInputInItsScratchWhereTheFileSaysSo) {
+  const auto method = [](const char* backend, int64_t at = 16, DType dtype = DType::kU8) {
+    Method m({16, at, 64, 96});
+    const int32_t bytes = dtype == DType::kU8 ? 32 : 8;
+    m.value(1) = tensor({bytes}, at, dtype);
+    m.desc.delegates = {{backend, 0, {}}};
+    m.desc.instructions.push_back(DelegateCallDesc{0, {0, 2, 1}});
+    return m.op(3, {2}).outputs({3});
+  };
+  const auto recorded = [](Method m) { return m.relation(1, 0, fb::RelationKind::IN_PLACE); };
+  EXPECT_EQ(judge(recorded(method("berth.cpu"))), "sound");
+  EXPECT_EQ(judge(recorded(method("berth.cpu", 0))), "sound") << "not at its front";
+  const std::string refused =
+      "instructions[0]: it writes value 1 over bytes of value 0 (image), which it reads; the operator does not allow "
+      "that";
+  EXPECT_EQ(gist(judge(method("berth.cpu").recorded())), refused) << "not recorded";
+  EXPECT_EQ(gist(judge(recorded(method("Chip")))), refused) << "what it does is not known";
+  EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 24)))), refused) << "half of it";
+  EXPECT_EQ(gist(judge(recorded(method("berth.cpu", 16, DType::kF32)))), refused) << "a result, and no scratch";
+  Method read = recorded(method("berth.cpu"));
+  EXPECT_EQ(gist(judge(read.op(3, {0, 2}))),
+            "instructions[0]: it writes value 1 over bytes of value 0 (image), which instruction 2 still reads");
+}
+
 // Floats as bytes at their front: what the file records of Berth's own delegates, whose loader looks at the payload.
 TEST(VerifyPlan, ADelegateMayNarrowItsInputWhereTheFileSaysSo) {
   const auto method = [](const char* backend, int64_t at, DType dtype = DType::kI8) {

@@ -14,6 +14,7 @@
 #include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/random_steps_testing.h"
+#include "compiler/memory/input_scratch.h"
 #include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/passes_testing.h"
 #include "compiler/placement/placement.h"
@@ -154,6 +155,7 @@ Copied run(const ir::Module& given, const ir::Module& module, const memory::Memo
   const Status placed_again = placement::place(*again, placing);
   EXPECT_TRUE(placed_again.ok()) << placed_again.error().text();
   if (!placed_again.ok()) return copied;
+  memory::copy_scratch_inputs(&*again, std::vector<memory::MemoryOptions>(again->methods.size(), options));
   const std::vector<uint8_t> second = program_of(*again, options);
   if (second.empty()) return copied;
   const Copied of_second = run_program(given, second, ir::print(*again));

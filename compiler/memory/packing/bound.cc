@@ -35,6 +35,7 @@ class Sweep {
   Sweep(const Problem& problem, int64_t grain) : problem_(problem), grain_(grain) {
     saved_at_.assign(problem.buffers.size(), 0);
     choose_hubs();
+    find_covered();
   }
 
   int64_t largest() {
@@ -93,9 +94,33 @@ class Sweep {
     }
   }
 
+  /// Candidates whose buffer `from` lies within `to` when they are taken, so that it is not the topmost one; and if one
+  /// is not taken, its overlap, at least the rounding, is saved nowhere else.
+  void find_covered() {
+    std::vector<int32_t> mentions(problem_.buffers.size(), 0);
+    std::vector<int64_t> inside(problem_.buffers.size(), 0);
+    for (const Candidate& candidate : problem_.candidates) {
+      ++mentions[candidate.from];
+      inside[candidate.to] += rounded(buffer(candidate.from).size);
+    }
+    for (const Candidate& candidate : problem_.candidates) {
+      const Buffer& to = buffer(candidate.to);
+      const bool within = candidate.offset + buffer(candidate.from).size <= to.size;
+      covers_.push_back(within && mentions[candidate.from] == 1 && inside[candidate.from] == 0 &&
+                        mentions[candidate.to] == 0 && inside[candidate.to] <= rounded(to.size));
+    }
+  }
+
+  void count_rounding(int64_t size, int64_t change) {
+    int64_t& count = roundings_[rounded(size) - size];
+    count += change;
+    if (count == 0) roundings_.erase(rounded(size) - size);
+  }
+
   void apply(const Event& event) {
     const int64_t sign = event.begins ? 1 : -1;
     if (event.is_candidate) {
+      if (covers_[event.id]) count_rounding(buffer(problem_.candidates[event.id].from).size, -sign);
       const size_t hub = hubs_[event.id];
       const int64_t most = rounded(problem_.buffers[hub].size);
       saved_ -= std::min(most, saved_at_[hub]);
@@ -105,14 +130,13 @@ class Sweep {
     }
     const int64_t size = problem_.buffers[event.id].size;
     live_ += sign * rounded(size);
-    int64_t& count = roundings_[rounded(size) - size];
-    count += sign;
-    if (count == 0) roundings_.erase(rounded(size) - size);
+    count_rounding(size, sign);
   }
 
   const Problem& problem_;
   const int64_t grain_;
   std::vector<size_t> hubs_;              // of each candidate
+  std::vector<bool> covers_;              // of each: find_covered()
   std::vector<int64_t> saved_at_;         // at each buffer: overlaps of the live candidates whose hub it is
   int64_t saved_ = 0;                     // the sum of these, each at most the hub's size
   int64_t live_ = 0;                      // rounded bytes

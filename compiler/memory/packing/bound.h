@@ -12,8 +12,9 @@ namespace berth::packing {
 ///   - the sum of the sizes that are alive in one step, less what candidates may save there: partners of a candidate
 ///     share at most the bytes of its overlap, so candidates that meet in one buffer save no more than its size;
 ///   - the same with every size and overlap rounded up to g, the smallest alignment of the buffers and candidates, less
-///     the largest rounding of one buffer that is alive then: all offsets are multiples of g, so only partners of a
-///     candidate share any of the cells of g bytes, and only the topmost cell may end in a rounding;
+///     the largest rounding of one buffer that is alive then, and would not lie within a partner: all offsets are
+///     multiples of g, so only partners of a candidate share any of the cells of g bytes, and only the topmost cell may
+///     end in a rounding;
 ///   - the end of each fixed buffer.
 /// No choice of candidates makes a plan lower. O((n + m) log (n + m)). REQUIRES: check(problem) is ok.
 int64_t lower_bound(const Problem& problem);

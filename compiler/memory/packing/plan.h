@@ -24,6 +24,13 @@ struct Plan {
   int64_t nodes = 0;             // effort: what the searches counted
   bool truncated = false;        // the time limit cut the work short: another run may give another plan
 
+  /// Of all spaces together.
+  int64_t bytes() const {
+    int64_t sum = 0;
+    for (const SpaceUse& use : spaces) sum += use.height;
+    return sum;
+  }
+
   bool optimal() const {
     for (const SpaceUse& use : spaces) {
       if (!use.optimal()) return false;
