@@ -6,8 +6,8 @@
 
 #include "compiler/fuse/fuse.h"
 #include "compiler/ir/verify_devices.h"
-#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/remarks.h"
+#include "compiler/memory/scratch_ports.h"
 #include "compiler/memory/spill.h"
 #include "compiler/memory_options.h"
 #include "compiler/method_settings.h"

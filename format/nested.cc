@@ -32,10 +32,10 @@ Result<Span<const uint8_t>> open_nested(Span<const uint8_t> payload, Report* rep
   }
   const auto found = little_endian<uint32_t>(payload.data() + 8);
   const auto header_size = little_endian<uint32_t>(payload.data() + 12);
-  if (found < kNestedVersion || found > kNestedInputInScratchVersion || header_size != kNestedHeaderSize) {
+  if (found < kNestedVersion || found > kNestedPortInScratchVersion || header_size != kNestedHeaderSize) {
     return fail(report, Error::kDelegateInvalidCompatibility, kPlace,
                 "version %u with %u bytes of header; this build reads versions %u to %u with %zu", found, header_size,
-                kNestedVersion, kNestedInputInScratchVersion, kNestedHeaderSize);
+                kNestedVersion, kNestedPortInScratchVersion, kNestedHeaderSize);
   }
   const auto size = little_endian<uint64_t>(payload.data() + 16);
   if (size > payload.size() - kNestedHeaderSize) {

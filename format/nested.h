@@ -11,8 +11,8 @@
 //   inputs and outputs   the arguments of the delegate's call, in order. Outputs are not planned in version 1, nor
 //                        inputs before version 4. Since version 3 one value may be an input and an output: the call
 //                        gives both the same address, and the program changes what is there
-//                        (docs/decisions/0020-caches-in-place.md). Since version 4 an input may be planned, in arena 1:
-//                        the call has it there, in its scratch (docs/decisions/0026-inputs-in-the-scratch.md)
+//                        (docs/decisions/0020-caches-in-place.md). Since version 4 both may be planned in arena 1: the
+//                        call has them there, in its scratch (docs/decisions/0026-ports-in-the-scratch.md)
 //   arena 1              the scratch: the last argument of the call, a tensor of bytes. In version 1 the only arena
 //   arena 2 + k          since version 2: the bytes of output k. If output k is planned, it lies at offset 0 and is as
 //                        large as the arena; if not, the arena has 0 bytes. Other tensors may be planned into the same
@@ -37,8 +37,8 @@ constexpr uint32_t kNestedVersion = 1;
 constexpr uint32_t kNestedOutputScratchVersion = 2;
 /// Inputs are changed in place: they are outputs, too.
 constexpr uint32_t kNestedInPlaceVersion = 3;
-/// Inputs lie in the scratch.
-constexpr uint32_t kNestedInputInScratchVersion = 4;
+/// Inputs and outputs lie in the scratch.
+constexpr uint32_t kNestedPortInScratchVersion = 4;
 constexpr size_t kNestedHeaderSize = 32;
 constexpr const char* kNestedMethodName = "delegate";
 

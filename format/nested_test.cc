@@ -45,7 +45,7 @@ TEST(Nested, ForeignAndTruncatedBytesAreRefused) {
 
 TEST(Nested, AnUnknownVersionIsNamed) {
   Payload payload;
-  for (const uint32_t version : {0u, kNestedInputInScratchVersion + 1}) {
+  for (const uint32_t version : {0u, kNestedPortInScratchVersion + 1}) {
     payload.bytes[8] = static_cast<uint8_t>(version);
     Report report;
     EXPECT_EQ(open_nested(payload.span(), &report).error(), Error::kDelegateInvalidCompatibility);
@@ -55,7 +55,7 @@ TEST(Nested, AnUnknownVersionIsNamed) {
 
 TEST(Nested, EveryVersionIsRead) {
   Payload payload;
-  for (uint32_t version = kNestedVersion; version <= kNestedInputInScratchVersion; ++version) {
+  for (uint32_t version = kNestedVersion; version <= kNestedPortInScratchVersion; ++version) {
     const NestedHeader header = make_nested_header(32, version);
     std::memcpy(payload.bytes, header.bytes, sizeof header.bytes);
     uint32_t found = 0;

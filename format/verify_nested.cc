@@ -17,7 +17,7 @@ class Verifier {
       : plan_(plan),
         output_scratch_(version >= kNestedOutputScratchVersion),
         in_place_(version >= kNestedInPlaceVersion),
-        input_in_scratch_(version >= kNestedInputInScratchVersion),
+        port_in_scratch_(version >= kNestedPortInScratchVersion),
         ports_(ports),
         report_(report) {}
 
@@ -84,7 +84,7 @@ class Verifier {
       const int32_t value = ports->Get(i);
       const fb::Tensor* tensor = tensor_at(plan_, value);
       const Storage storage = tensor == nullptr ? Storage::kConstant : storage_of(*tensor);
-      const bool may_be_planned = port == kNestedOutput ? output_scratch_ : input_in_scratch_;
+      const bool may_be_planned = port == kNestedOutput ? output_scratch_ : port_in_scratch_;
       if (storage != Storage::kNone && (storage != Storage::kPlanned || !may_be_planned)) {
         return fail(what, i, "value %d is not a tensor in the call's memory", value);
       }
@@ -104,7 +104,9 @@ class Verifier {
   Error verify_output(uint32_t k, const fb::Tensor* tensor) {
     const uint32_t id = nested_output_arena(k);
     const uint64_t arena = id <= arenas() ? static_cast<uint64_t>(plan_.non_const_buffer_sizes()->Get(id)) : 0;
-    if (storage_of(*tensor) != Storage::kPlanned) {
+    const bool in_scratch =
+        port_in_scratch_ && storage_of(*tensor) == Storage::kPlanned && tensor->allocation_info()->memory_id() == 1;
+    if (in_scratch || storage_of(*tensor) != Storage::kPlanned) {
       return arena == 0 ? Error::kOk : fail("outputs", k, "it has an arena but is not in it");
     }
     uint64_t bytes = 0;
@@ -119,7 +121,7 @@ class Verifier {
   const fb::ExecutionPlan& plan_;
   const bool output_scratch_;
   const bool in_place_;
-  const bool input_in_scratch_;
+  const bool port_in_scratch_;
   const Span<uint8_t> ports_;
   Report* const report_;
 };

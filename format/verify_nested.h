@@ -24,11 +24,12 @@ size_t nested_port_bytes(const ProgramView& nested);
 ///   devices        tensors or arenas that name one
 ///   arenas         other than the scratch and, since version 2, one for each output; an output's arena whose size
 ///                  differs from that of its planned output, or that has bytes although its output is not planned
+///                  there
 ///   constants      that lie in the payload
 ///   state          all: the scratch keeps nothing from one run to the next
 ///   inputs and     that are not tensors, occur twice (since version 3 an input may be an output as well), or have
-///   outputs        bytes of their own elsewhere (constants, outputs planned outside of their arena, inputs planned
-///                  before version 4 or outside of the scratch)
+///   outputs        bytes of their own elsewhere (constants, outputs planned outside of their arena and, since
+///                  version 4, of the scratch; inputs planned before version 4 or outside of the scratch)
 ///
 /// `version` is the payload's. On success `ports` holds a NestedPort, both or 0, for each value. Allocates nothing.
 /// REQUIRES: verify_program() accepted the nested program, or its source is trusted; `ports` has

@@ -69,6 +69,7 @@ Json delegates_of(const CompileReport& report) {
                          {"scratch_bytes", delegate.scratch_bytes},
                          {"own_scratch_bytes", delegate.own_scratch_bytes},
                          {"scratch_inputs", delegate.scratch_inputs},
+                         {"scratch_outputs", delegate.scratch_outputs},
                          {"state_bytes", delegate.state_bytes}});
   }
   return delegates;
@@ -139,14 +140,16 @@ std::string delegates_text(const CompileReport& report) {
     const bool used_as_scratch = delegate.scratch_bytes < delegate.own_scratch_bytes;
     const std::string in_results =
         used_as_scratch ? ", without using outputs " + bytes_text(delegate.own_scratch_bytes) : "";
-    const std::string inputs =
-        delegate.scratch_inputs > 0 ? ", which holds " + counted(delegate.scratch_inputs, "input") : "";
+    std::string holds = delegate.scratch_inputs > 0 ? counted(delegate.scratch_inputs, "input") : "";
+    if (delegate.scratch_outputs > 0)
+      holds += (holds.empty() ? "" : " and ") + counted(delegate.scratch_outputs, "output");
+    if (!holds.empty()) holds = ", which holds " + holds;
     const std::string keeps = delegate.state_bytes > 0 ? ", keeps " + bytes_text(delegate.state_bytes) : "";
     text += fmt::format(
         "{}: delegate {} of {} on {}: {}, scratch {}{}{}{}\n", delegate.method, delegate.name, delegate.backend,
         device_name(delegate.device),
         delegate.nodes > 0 ? counted(delegate.nodes, "node") : "payload " + bytes_text(delegate.payload_bytes),
-        bytes_text(delegate.scratch_bytes), inputs, in_results, keeps);
+        bytes_text(delegate.scratch_bytes), holds, in_results, keeps);
   }
   return text;
 }

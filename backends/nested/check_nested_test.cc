@@ -257,16 +257,32 @@ TEST_F(CheckNestedTest, AnInputLiesInTheScratchOrIsTheCallers) {
   ProgramDesc program = nested_add_relu();
   auto& method = program.methods[0];
   method.values[0] = method.values[3];
-  version_ = format::kNestedInputInScratchVersion;
+  version_ = format::kNestedPortInScratchVersion;
   EXPECT_EQ(measure(program), Error::kOk) << report_.place << ": " << report_.message;
   version_ = format::kNestedInPlaceVersion;
   EXPECT_EQ(measure(program), Error::kInvalidProgram) << "older readers do not know it";
   EXPECT_STREQ(report_.place, "nested program inputs[0]");
-  version_ = format::kNestedInputInScratchVersion;
+  version_ = format::kNestedPortInScratchVersion;
   method.arenas.push_back(method.arenas[0]);
   std::get<format::TensorDesc>(method.values[0]).planned->memory_id = format::nested_output_arena(0);
   EXPECT_EQ(measure(program), Error::kInvalidProgram) << "in a result's bytes";
   EXPECT_STREQ(report_.place, "nested program inputs[0]");
+}
+
+TEST_F(CheckNestedTest, AnOutputLiesInTheScratchOrFillsItsArena) {
+  ProgramDesc program = nested_add_relu();
+  auto& method = program.methods[0];
+  method.values[4] = method.values[3];
+  method.instructions = {KernelCallDesc{0, {0, 1, 2, 4, 4}}};
+  version_ = format::kNestedPortInScratchVersion;
+  EXPECT_EQ(measure(program), Error::kOk) << report_.place << ": " << report_.message;
+  version_ = format::kNestedInPlaceVersion;
+  EXPECT_EQ(measure(program), Error::kInvalidProgram) << "older readers do not know it";
+  EXPECT_STREQ(report_.place, "nested program outputs[0]");
+  version_ = format::kNestedPortInScratchVersion;
+  method.arenas.push_back(method.arenas[0]);
+  EXPECT_EQ(measure(program), Error::kInvalidProgram) << "an arena of its own, too";
+  EXPECT_STREQ(report_.place, "nested program outputs[0]");
 }
 
 // The sum is written where x is, and x is read after it.
@@ -274,7 +290,7 @@ TEST_F(CheckNestedTest, AnInputInTheScratchThatIsReadLaterIsNotOverwritten) {
   ProgramDesc program = nested_add_relu();
   auto& method = program.methods[0];
   method.values[0] = method.values[3];
-  version_ = format::kNestedInputInScratchVersion;
+  version_ = format::kNestedPortInScratchVersion;
   ASSERT_EQ(load(program), Error::kOk) << report_.place << ": " << report_.message;
   unload();
   method.instructions.push_back(KernelCallDesc{1, {0, 4, 4}});

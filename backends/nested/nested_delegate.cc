@@ -144,7 +144,7 @@ Error NestedDelegate::load(const DelegateSource& source, const DelegateLoad& loa
                                                              MemoryManager(*memory, planned, load.temp), options));
   method.emplace(std::move(loaded));
   find_changed_inputs();
-  find_inputs_in_scratch();
+  find_ports_in_scratch();
   narrows = backend.host_kernels() && device.is_cpu() && format::narrows_in_place(program->view());
   BERTH_RETURN_IF_ERROR(check_tensors(load.args, report));
   if (backend.records()) reserve_recordings(load.args);
@@ -173,13 +173,14 @@ void NestedDelegate::find_changed_inputs() {
   }
 }
 
-// Since version 4 of nested programs an input may be planned.
-void NestedDelegate::find_inputs_in_scratch() {
+// Since version 4 of nested programs both may be planned there.
+void NestedDelegate::find_ports_in_scratch() {
   const fb::ExecutionPlan& plan = *method->meta().plan();
-  in_scratch.assign(inputs, false);
-  for (size_t i = 0; i < inputs; ++i) {
-    const fb::Tensor* tensor = format::tensor_at(plan, plan.inputs()->Get(static_cast<uint32_t>(i)));
-    in_scratch[i] = tensor != nullptr && format::is_planned(*tensor);
+  in_scratch.assign(inputs + outputs, false);
+  for (size_t i = 0; i < inputs + outputs; ++i) {
+    const uint32_t port = static_cast<uint32_t>(i < inputs ? i : i - inputs);
+    const fb::Tensor* tensor = format::tensor_at(plan, (i < inputs ? plan.inputs() : plan.outputs())->Get(port));
+    in_scratch[i] = tensor != nullptr && format::is_planned(*tensor) && tensor->allocation_info()->memory_id() == 1;
   }
 }
 
@@ -224,6 +225,7 @@ Error NestedDelegate::check_tensors(Span<EValue* const> args, format::Report* re
 }
 
 bool NestedDelegate::lies_over_input(Span<EValue* const> args, size_t output) const {
+  if (in_scratch[output]) return false;  // of inputs there the nested program knows when they are dead
   const Tensor& written = args[output]->tensor();
   const uintptr_t begin = reinterpret_cast<uintptr_t>(written.raw());
   const size_t bytes = capacity_bytes(written);
@@ -289,7 +291,7 @@ Error NestedDelegate::bind(KernelContext& context, Span<EValue* const> args) {
   }
   for (size_t i = inputs; i < inputs + outputs; ++i) BERTH_RETURN_IF_ERROR(bind_argument(context, args, i));
   BERTH_RETURN_IF_ERROR(give_scratch(context, args));
-  BERTH_RETURN_IF_ERROR(check_inputs_in_scratch(context, args));
+  BERTH_RETURN_IF_ERROR(check_ports_in_scratch(context, args));
   const size_t input = overwritten_input();
   if (input != SIZE_MAX) {
     return fail(context, Error::kInvalidArgument, "argument %zu overlaps an output that is used as scratch before",
@@ -308,7 +310,8 @@ Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> 
   if (wrong != nullptr) return fail(context, Error::kInvalidArgument, "argument %zu: %s", i, wrong);
   const Tensor& tensor = args[i]->tensor();
   const bool output = i >= inputs;
-  if (!output && in_scratch[i]) {
+  if (output && in_scratch[i]) return Error::kOk;
+  if (in_scratch[i]) {
     const Error error = method->set_input_sizes(i, tensor.sizes(), tensor.dtype());
     if (error == Error::kOk) return error;
     return fail(context, error, "argument %zu: %s", i, method->last_report().message);
@@ -332,20 +335,20 @@ Error NestedDelegate::bind_argument(KernelContext& context, Span<EValue* const> 
   return fail(context, error, "argument %zu: %s", i, method->last_report().message);
 }
 
-Error NestedDelegate::check_inputs_in_scratch(KernelContext& context, Span<EValue* const> args) {
-  for (size_t i = 0; i < inputs; ++i) {
+Error NestedDelegate::check_ports_in_scratch(KernelContext& context, Span<EValue* const> args) {
+  for (size_t i = 0; i < inputs + outputs; ++i) {
     const Tensor& tensor = args[i]->tensor();
-    if (tensor.nbytes() == 0) continue;
+    const size_t bytes = i < inputs ? tensor.nbytes() : capacity_bytes(tensor);
+    if (bytes == 0) continue;
     if (!in_scratch[i]) {
       if (!has_scratch || !meet(tensor, args[args.size() - 1]->tensor())) continue;
       return fail(context, Error::kInvalidArgument, "argument %zu lies in the scratch, which the program does not know",
                   i);
     }
     void* data = nullptr;
-    const Error error = backend.reach(use, tensor.raw(), tensor.nbytes(), &data);
+    const Error error = backend.reach(use, tensor.raw(), bytes, &data);
     if (error != Error::kOk) {
-      return fail(context, error, "argument %zu: its %zu bytes cannot be used on %s", i, tensor.nbytes(),
-                  to_text(device).text);
+      return fail(context, error, "argument %zu: its %zu bytes cannot be used on %s", i, bytes, to_text(device).text);
     }
     if (data == inner_port(i).raw()) continue;
     return fail(context, Error::kInvalidArgument, "argument %zu does not lie in the scratch where the program has it",

@@ -89,7 +89,7 @@ struct NestedDelegate {
   uint64_t read_bytes = 0;
   std::vector<OutputScratch> output_scratch;  // of each output
   std::vector<size_t> changed_input;          // of each output: the input that it is, or kNoInput
-  std::vector<bool> in_scratch;               // of each input: whether the call has it in its scratch
+  std::vector<bool> in_scratch;               // of inputs, then outputs: whether the call has it in its scratch
   bool narrows = false;                       // the output may lie at the front of the input (format/narrowing.h)
   std::vector<EValue*> planned_args;          // DelegateLoad::args, where runs are recorded
   Recordings recordings;
@@ -110,7 +110,7 @@ struct NestedDelegate {
   // later.
   Error find_arenas(std::vector<Span<uint8_t>>* arenas);
   void find_changed_inputs();
-  void find_inputs_in_scratch();
+  void find_ports_in_scratch();
   // Whether output `output` of the call, which is an argument's index, shares bytes with an input that it must not.
   bool lies_over_input(Span<EValue* const> args, size_t output) const;
   Error give_output(size_t index, void* data, size_t bytes);
@@ -122,9 +122,9 @@ struct NestedDelegate {
   [[gnu::format(printf, 4, 5)]] Error fail(KernelContext& context, Error error, const char* format, ...);
   Error bind(KernelContext& context, Span<EValue* const> args);
   Error bind_argument(KernelContext& context, Span<EValue* const> args, size_t index);
-  // Whether those inputs lie in the scratch that the program has there, each at its place. REQUIRES: the scratch is
-  // given.
-  Error check_inputs_in_scratch(KernelContext& context, Span<EValue* const> args);
+  // Whether those inputs and outputs lie in the scratch that the program has there, each at its place. REQUIRES: the
+  // scratch is given.
+  Error check_ports_in_scratch(KernelContext& context, Span<EValue* const> args);
   Error run(KernelContext& context, Span<EValue* const> args);
   Error run_plainly(KernelContext& context, Span<EValue* const> args);
   void reserve_recordings(Span<EValue* const> args);

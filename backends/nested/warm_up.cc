@@ -41,6 +41,7 @@ Error NestedDelegate::bind_to(Span<uint8_t> memory, ZeroMemory* scratch) {
       BERTH_RETURN_IF_ERROR(method->set_input_sizes(i, shape, port.dtype()));
       continue;
     }
+    if (in_scratch[i]) continue;
     const size_t bytes = port.capacity() * element_size(port.dtype());
     if (bytes > memory.size() - begin) return Error::kMemoryAllocationFailed;
     void* const data = memory.data() + begin;

@@ -60,10 +60,10 @@ Expected<Nested> emit_nested(const memory::DelegatePlan& delegate, const EmitOpt
   nested.instructions = static_cast<int64_t>(emitted.desc.instructions.size());
   nested.live_ranges = live_ranges(plan, emitted);
   program.methods.push_back(std::move(emitted.desc));
-  const uint32_t version = !delegate.scratch_inputs.empty() ? format::kNestedInputInScratchVersion
-                           : delegate.state_ports > 0       ? format::kNestedInPlaceVersion
-                           : plan.model.arenas.size() > 1   ? format::kNestedOutputScratchVersion
-                                                            : format::kNestedVersion;
+  const uint32_t version = !delegate.scratch_ports.empty() ? format::kNestedPortInScratchVersion
+                           : delegate.state_ports > 0      ? format::kNestedInPlaceVersion
+                           : plan.model.arenas.size() > 1  ? format::kNestedOutputScratchVersion
+                                                           : format::kNestedVersion;
   BERTH_ASSIGN_OR_RETURN(nested.payload, with_header(program, version));
   return nested;
 }
@@ -145,7 +145,8 @@ class DelegateEmitter {
     const ir::Method& method = delegate.region.module.methods.front();
     report->nodes = static_cast<int64_t>(method.body.nodes.size());
     report->scratch_bytes = delegate.scratch_bytes;
-    report->scratch_inputs = static_cast<int64_t>(delegate.scratch_inputs.size());
+    report->scratch_inputs = static_cast<int64_t>(delegate.scratch_ports.inputs.size());
+    report->scratch_outputs = static_cast<int64_t>(delegate.scratch_ports.outputs.size());
     report->own_scratch_bytes = delegate.own_scratch_bytes;
     report->scratch_lower_bound = spaces[0].lower_bound;
     report->output_scratch_bytes.resize(method.body.outputs.size());

@@ -85,12 +85,12 @@ inline void expect_sound_file(const format::ProgramDesc& program) {
   }
 }
 
-/// Nodes run in the order of the text, and inputs of delegates lie beside their scratch, so that a test can say what it
-/// expects.
+/// Nodes run in the order of the text, and inputs and outputs of delegates lie beside their scratch, so that a test can
+/// say what it expects.
 inline memory::MemoryOptions as_written() {
   memory::MemoryOptions options;
   options.reorder = false;
-  options.input_scratch = false;
+  options.inputs_in_scratch = options.outputs_in_scratch = false;
   return options;
 }
 

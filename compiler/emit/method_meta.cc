@@ -189,6 +189,7 @@ class ReuseRelations {
         case memory::AliasKind::kInScratch: add_in_scratch(taken); break;
       }
     }
+    for (const ir::NodeId id : method_.nodes.ids()) add_results_in_scratch(id);
     for (const memory::StateUpdate& update : aliases_.state_updates) {
       add_state(update);
       if (update.base.valid()) add_in_place(method_.value(update.value).node, update.value, update.base);
@@ -223,8 +224,25 @@ class ReuseRelations {
 
   /// The delegate writes its scratch, in the bytes of what it reads.
   void add_in_scratch(const memory::AliasCandidate& taken) {
-    const int32_t scratch = taken.base.valid() ? index_of(taken.base) : emitted_.scratch_of[taken.node];
-    relations_.emplace_back(scratch, index_of(taken.value), fb::RelationKind::IN_PLACE);
+    relations_.emplace_back(scratch_of(taken.node), index_of(taken.value), fb::RelationKind::IN_PLACE);
+  }
+
+  /// It makes results in its scratch.
+  void add_results_in_scratch(ir::NodeId id) {
+    const ir::Node& node = method_.node(id);
+    if (!node.is(ir::OpId::delegate) || node.results.empty() || scratch_of(id) < 0) return;
+    const memory::BufferId own = model_.buffers.scratch[id];
+    const memory::BufferId scratch = own.valid() ? own : aliases_.homes[node.results.back()].buffer;
+    for (const ir::ValueId result : node.results) {
+      if (!lies_in(result, scratch) || index_of(result) == scratch_of(id)) continue;
+      relations_.emplace_back(index_of(result), scratch_of(id), fb::RelationKind::IN_PLACE);
+    }
+  }
+
+  /// What was compiled before and read from a program has its scratch as its last result.
+  int32_t scratch_of(ir::NodeId call) const {
+    const int32_t own = emitted_.scratch_of[call];
+    return own >= 0 ? own : index_of(method_.node(call).results.back());
   }
 
   /// The new value takes the place of the state, and of each view through which the old contents are read.

@@ -37,7 +37,10 @@ Expected<int32_t> MethodValues::define(ValueId value) {
   tensor.bounded = tensor.bounded || model_.aliases.stacked[value];
   const memory::ValueHome& place = model_.aliases.homes[value];
   const bool found = model_.aliases.rows[value].in_row() || model_.aliases.pointed[value];
-  if (place.home == memory::Home::kBuffer && !found) tensor.planned = offset_of(place.buffer);
+  if (place.home == memory::Home::kBuffer && !found) {
+    tensor.planned = offset_of(place.buffer);
+    tensor.planned->offset += static_cast<uint64_t>(place.offset);
+  }
   if (place.home == memory::Home::kConstant) set_data(place.constant, &tensor);
   values_[value] = code_->values.add(std::move(tensor));
   return values_[value];

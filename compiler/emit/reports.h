@@ -58,7 +58,8 @@ struct DelegateReport {
   int64_t own_scratch_bytes = 0;  // of scratch that it would need if no output were used as scratch
   int64_t scratch_lower_bound = 0;
   int64_t scratch_inputs = 0;  // how many of its inputs lie in the scratch
-  int64_t state_bytes = 0;     // that it keeps from one call to the next
+  int64_t scratch_outputs = 0;
+  int64_t state_bytes = 0;  // that it keeps from one call to the next
   /// For each output: its bytes if it is used as scratch until it is first written, otherwise 0.
   std::vector<int64_t> output_scratch_bytes;
   /// Of its nested program, in which arena 1 is the scratch and arena 2 + k the bytes of output k.

@@ -43,7 +43,7 @@ const char* to_string(ReuseReason reason);
 enum class AliasKind : uint8_t {
   kInPlace,    // `node` computes `value` in the bytes of `base`
   kSubBuffer,  // `value` is a part of `base` (sub_buffers.h), and `node` needs no instruction
-  kInScratch,  // `value` lies in the scratch of `node`, a delegate's call that reads it (input_scratch.h)
+  kInScratch,  // `value` lies in the scratch of `node`, a delegate's call that reads it (scratch_ports.h)
 };
 
 /// `value` in the bytes of `base`, by `node`. Of kInScratch, `base` is the result that is the scratch; invalid when it

@@ -6,9 +6,9 @@
 #include "compiler/ir/arguments.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/delegate_state.h"
-#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/liveness_analysis.h"
 #include "compiler/memory/output_scratch.h"
+#include "compiler/memory/scratch_ports.h"
 #include "compiler/memory/state_in_place.h"
 
 namespace berth::memory {
@@ -75,7 +75,12 @@ Expected<Liveness> Analysis::run() {
     if (value.kind == ir::ValueKind::kConstant) out_.aliases.homes[v] = {Home::kConstant, {}, value.constant};
   }
   find_outputs();
-  for (const ScratchInput& input : options_.own_scratch_inputs) own_scratch_[method_.body.inputs[input.input]] = true;
+  for (const ScratchPort& input : options_.own_scratch_ports.inputs) {
+    own_scratch_[method_.body.inputs[input.port]] = true;
+  }
+  for (const ScratchPort& output : options_.own_scratch_ports.outputs) {
+    own_scratch_[std::get<ValueId>(method_.body.outputs[output.port])] = true;
+  }
   for (const StateLink& link : find_state_links(method_, options_.state_ports)) {
     out_.aliases.stands_for[link.value] = link.input;
   }
@@ -84,7 +89,7 @@ Expected<Liveness> Analysis::run() {
   BERTH_TRY(finish_outputs());
   drop_unused_buffers(&out_);
   out_.buffers.output_scratch = scratch_buffers(method_, scratch_outputs_, out_.aliases, out_.buffers);
-  out_.buffers.scratch_inputs = scratch_input_buffers(method_, options_.own_scratch_inputs, out_.aliases, out_.buffers);
+  out_.buffers.scratch_ports = scratch_port_buffers(method_, options_.own_scratch_ports, out_.aliases, out_.buffers);
   return std::move(out_);
 }
 
@@ -155,13 +160,29 @@ Status Analysis::visit(NodeId id) {
 Status Analysis::visit_delegate(NodeId id, const std::string& where) {
   const Node& node = method_.node(id);
   BERTH_TRY(check_kept_state(node, where));
-  for (const ValueId result : node.results) BERTH_TRY(make_buffer(result, step_));
-  if (!scratch_bytes_.contains(id) || scratch_bytes_[id] == 0) return Done{};
-  TensorType bytes;
-  bytes.dtype = DType::kU8;
-  bytes.shape = {ir::Dim(scratch_bytes_[id])};
-  BERTH_ASSIGN_OR_RETURN(bytes.device, ir::delegate_device(module_.delegates[node.delegate]));
-  BERTH_ASSIGN_OR_RETURN(out_.buffers.scratch[id], add_buffer(bytes, false, step_, step_ + 1, where, ValueId{}));
+  const auto known = options_.scratch_ports.find(id);
+  const std::vector<ScratchPort> inside =
+      known == options_.scratch_ports.end() ? std::vector<ScratchPort>() : known->second.outputs;
+  for (size_t k = 0; k < node.results.size(); ++k) {
+    const auto is_it = [&](const ScratchPort& port) { return port.port == static_cast<int32_t>(k); };
+    if (std::none_of(inside.begin(), inside.end(), is_it)) BERTH_TRY(make_buffer(node.results[k], step_));
+  }
+  BufferId scratch;
+  if (scratch_bytes_.contains(id) && scratch_bytes_[id] > 0) {
+    TensorType bytes;
+    bytes.dtype = DType::kU8;
+    bytes.shape = {ir::Dim(scratch_bytes_[id])};
+    BERTH_ASSIGN_OR_RETURN(bytes.device, ir::delegate_device(module_.delegates[node.delegate]));
+    BERTH_ASSIGN_OR_RETURN(scratch, add_buffer(bytes, false, step_, step_ + 1, where, ValueId{}));
+    out_.buffers.scratch[id] = scratch;
+  } else if (!node.results.empty()) {
+    // What was compiled before and read from a program has its scratch as its last result.
+    scratch = out_.aliases.homes[node.results.back()].buffer;
+  }
+  for (const ScratchPort& output : inside) {
+    if (static_cast<size_t>(output.port) >= node.results.size() || !scratch.valid()) continue;  // the loader says so
+    out_.aliases.homes[node.results[output.port]] = {Home::kBuffer, scratch, {}, output.offset};
+  }
   return Done{};
 }
 

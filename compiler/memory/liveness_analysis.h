@@ -106,7 +106,7 @@ class Analysis {
   IdVector<ir::ValueId, bool> returned_;
   IdVector<ir::ValueId, bool> given_;            // an output of the caller's is this value itself
   IdVector<ir::ValueId, bool> scratch_outputs_;  // the first output that it is may be used as scratch
-  IdVector<ir::ValueId, bool> own_scratch_;      // it is one of MemoryOptions::own_scratch_inputs
+  IdVector<ir::ValueId, bool> own_scratch_;      // it is one of MemoryOptions::own_scratch_ports
   IdVector<BufferId, ir::StateId> state_of_buffer_;
   std::vector<ir::ValueId> stacked_;  // what the loops fill row by row that are looked at
   Liveness out_;

@@ -1,9 +1,9 @@
 #include "compiler/memory/make_model.h"
 
 #include "compiler/memory/in_place.h"
-#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/liveness.h"
 #include "compiler/memory/output_scratch.h"
+#include "compiler/memory/scratch_ports.h"
 #include "compiler/memory/sub_buffers.h"
 
 namespace berth::memory {

@@ -38,8 +38,8 @@ enum class Home : uint8_t {
 /// Bytes that values lie in: one buffer of the plan.
 using BufferId = Id<packing::Buffer>;
 
-/// The buffer of an input that lies in the scratch, and where there: packing::kAnywhere as long as that is open.
-struct ScratchInputBuffer {
+/// The buffer of a port that lies in the scratch, and where there: packing::kAnywhere as long as that is open.
+struct ScratchPortBuffer {
   BufferId buffer;
   int64_t offset = packing::kAnywhere;
 };
@@ -48,6 +48,7 @@ struct ValueHome {
   Home home = Home::kScalar;
   BufferId buffer;          // of kBuffer
   ir::ConstantId constant;  // of kConstant
+  int64_t offset = 0;       // of kBuffer: bytes from the buffer's front
 
   bool is(BufferId id) const { return home == Home::kBuffer && buffer == id; }
 };
@@ -158,12 +159,12 @@ struct Copies {
 /// The bytes that values lie in, each with its live range, and what it was made for.
 struct Buffers {
   IdVector<BufferId, packing::Buffer> all;
-  IdVector<BufferId, ir::ValueId> first_value;     // the value that it was made for; invalid for state and saves
-  IdVector<BufferId, bool> made_twice;             // several instructions make what is in it
-  IdVector<ir::StateId, BufferId> states;          // invalid when no method mentions the state
-  IdVector<ir::NodeId, BufferId> scratch;          // of the node's delegate, or invalid
-  std::vector<BufferId> output_scratch;            // of each output: its buffer when it is used as scratch, or invalid
-  std::vector<ScratchInputBuffer> scratch_inputs;  // inputs of a region's method that lie in its scratch
+  IdVector<BufferId, ir::ValueId> first_value;   // the value that it was made for; invalid for state and saves
+  IdVector<BufferId, bool> made_twice;           // several instructions make what is in it
+  IdVector<ir::StateId, BufferId> states;        // invalid when no method mentions the state
+  IdVector<ir::NodeId, BufferId> scratch;        // of the node's delegate, or invalid
+  std::vector<BufferId> output_scratch;          // of each output: its buffer when it is used as scratch, or invalid
+  std::vector<ScratchPortBuffer> scratch_ports;  // of a region's method: ports that lie in its scratch
 
   /// Whether state lies in a buffer.
   IdVector<BufferId, bool> are_states() const;

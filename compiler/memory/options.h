@@ -27,11 +27,18 @@ struct StatePort {
   int32_t result = 0;
 };
 
-/// Input `input` of a delegate's call, which lies in its scratch, `offset` bytes from its front: packing::kAnywhere as
-/// long as that is open.
-struct ScratchInput {
-  int32_t input = 0;
+/// Input or output `port` of a delegate's call, which lies in its scratch, `offset` bytes from its front:
+/// packing::kAnywhere as long as that is open.
+struct ScratchPort {
+  int32_t port = 0;
   int64_t offset = packing::kAnywhere;
+};
+
+struct ScratchPorts {
+  std::vector<ScratchPort> inputs;
+  std::vector<ScratchPort> outputs;
+
+  bool empty() const { return inputs.empty() && outputs.empty(); }
 };
 
 /// What a node of the method's body takes, and who does it.
@@ -77,10 +84,10 @@ struct MemoryOptions {
   /// Of the method of a region: inputs that hold state, and the outputs that replace it in the same bytes
   /// (delegate_state.h). May be empty.
   std::vector<StatePort> state_ports;
-  /// Of the method of a region: inputs that lie in its arena (input_scratch.h). May be empty.
-  std::vector<ScratchInput> own_scratch_inputs;
-  /// Of calls of delegates: inputs that must lie in their scratch (input_scratch.h). May be empty.
-  std::map<ir::NodeId, std::vector<ScratchInput>> scratch_inputs;
+  /// Of the method of a region: ports that lie in its arena (scratch_ports.h).
+  ScratchPorts own_scratch_ports;
+  /// Of calls of delegates: ports that must lie in their scratch (scratch_ports.h). May be empty.
+  std::map<ir::NodeId, ScratchPorts> scratch_ports;
   /// Named pieces of devices' memory, in order of preference (banks.h). Empty: every device has one arena.
   std::vector<MemoryBank> banks;
   /// Only whether the banks can hold everything, with a bounded effort (BankOptions::trial).
@@ -97,8 +104,9 @@ struct MemoryOptions {
   bool alias = true;
   /// Whether delegates may use the bytes of their outputs as scratch until they first write them.
   bool output_scratch = true;
-  /// Whether inputs that only a delegate reads may lie in its scratch.
-  bool input_scratch = true;
+  /// Whether inputs that only a delegate reads may lie in its scratch, and its outputs.
+  bool inputs_in_scratch = true;
+  bool outputs_in_scratch = true;
 
   // The naive planner gives every buffer bytes of its own.
   bool allows_in_place() const { return in_place && planner != packing::Planner::kNaive; }

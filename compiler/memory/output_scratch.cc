@@ -141,8 +141,8 @@ std::vector<BufferId> scratch_buffers(const Method& method, const IdVector<Value
 void add_output_scratch(const MemoryModel& model, packing::Problem* problem) {
   const std::vector<LineOutput> outputs = line_of(model);
   const int64_t scratch = outputs.empty() ? 0 : outputs.back().end;
-  for (const ScratchInputBuffer& input : model.buffers.scratch_inputs) {
-    if (input.offset != packing::kAnywhere) problem->buffers[input.buffer.index].fixed = scratch + input.offset;
+  for (const ScratchPortBuffer& port : model.buffers.scratch_ports) {
+    if (port.offset != packing::kAnywhere) problem->buffers[port.buffer.index].fixed = scratch + port.offset;
   }
   for (const LineOutput& output : outputs) {
     BERTH_CHECK(model.arenas.size() == 1);

@@ -32,7 +32,7 @@ std::vector<BufferId> scratch_buffers(const ir::Method& method, const IdVector<i
                                       const Aliases& aliases, const Buffers& buffers);
 
 /// Lays out the line: the outputs of `model` that are used as scratch become fixed in its problem, and guards follow
-/// all other buffers; inputs that have a place in the scratch become fixed there (input_scratch.h). REQUIRES: there is
+/// all other buffers; inputs that have a place in the scratch become fixed there (scratch_ports.h). REQUIRES: there is
 /// one arena, if there are such outputs; then all inputs in the scratch have a place.
 void add_output_scratch(const MemoryModel& model, packing::Problem* problem);
 

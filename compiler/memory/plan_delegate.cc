@@ -7,15 +7,17 @@
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/delegate_state.h"
-#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/optimal_schedule.h"
 #include "compiler/memory/output_scratch.h"
+#include "compiler/memory/scratch_ports.h"
 
 namespace berth::memory {
 namespace {
 
 /// Outputs are used as scratch only if that saves at least 1/kLeastGain of the scratch.
 constexpr int64_t kLeastGain = 64;
+/// They lie in it only if that saves as much as 1/kLeastOutputs of the scratch.
+constexpr int64_t kLeastOutputs = 4096;
 
 int64_t scratch_of(const MethodPlan& plan) { return plan.packing.spaces[0].height; }
 
@@ -58,37 +60,70 @@ class OutputSpace {
 struct RegionPlan {
   MethodPlan plan;
   int64_t own_scratch = 0;
+  ScratchPorts ports;
 };
 
-/// The plan with the least scratch: one without the bytes of outputs, and one with those that are `usable`. The first
-/// when the other is hardly better, or cannot be: a proof that no order is lower is worth more than a few bytes.
-Expected<RegionPlan> plan_region(const ir::Module& module, MemoryOptions options, std::vector<bool> usable) {
+/// `own`, or a plan with temporaries in the bytes of those outputs that are `usable`. The first when the other is
+/// hardly better, or cannot be: a proof that no order is lower is worth more than a few bytes.
+Expected<RegionPlan> use_outputs(const ir::Module& module, MemoryOptions options, std::vector<bool> usable,
+                                 RegionPlan own) {
   const ir::Method& given = module.methods.front();
-  BERTH_ASSIGN_OR_RETURN(MethodPlan own, plan_schedule(module, given, options, {}));
-  const int64_t own_scratch = scratch_of(own);
-  const int64_t gain = std::max<int64_t>(own_scratch / kLeastGain, 1);
-  const OutputSpace outputs(module, own, usable, options.in_place_set);
-  if (outputs.bytes() < gain || own_scratch == 0 || outputs.leaves(own_scratch - gain + 1)) {
-    return RegionPlan{std::move(own), own_scratch};
-  }
+  const int64_t gain = std::max<int64_t>(own.own_scratch / kLeastGain, 1);
+  const OutputSpace outputs(module, own.plan, usable, options.in_place_set);
+  if (outputs.bytes() < gain || own.own_scratch == 0 || outputs.leaves(own.own_scratch - gain + 1)) return own;
+  ScratchPorts ports = own.ports;
+  ports.inputs = at_front(std::move(ports.inputs), given, module.symbols, options.alignments.host);
   options.scratch_outputs = std::move(usable);
-  const int64_t alignment = options.alignments.host;
-  options.own_scratch_inputs = at_front(options.own_scratch_inputs, given, module.symbols, alignment);
-  options.time_limit = seconds_left(options.time_limit, own.cost);
+  options.own_scratch_ports = ports;
+  options.time_limit = seconds_left(options.time_limit, own.plan.cost);
   BERTH_ASSIGN_OR_RETURN(MethodPlan shared, plan_schedule(module, given, options, {}));
   PackedModel split = split_output_scratch(std::move(shared.model), std::move(shared.packing));
   shared.model = std::move(split.model);
   shared.packing = std::move(split.plan);
-  shared.cost += own.cost;
-  if (scratch_of(shared) > own_scratch - gain) {
-    own.cost = shared.cost;
-    return RegionPlan{std::move(own), own_scratch};
+  shared.cost += own.plan.cost;
+  if (scratch_of(shared) > own.own_scratch - gain) {
+    own.plan.cost = shared.cost;
+    return own;
   }
   if (scratch_of(shared) == 0 || outputs.leaves(scratch_of(shared))) {
     shared.schedule_optimal = true;
     shared.packing.spaces[0].lower_bound = scratch_of(shared);
   }
-  return RegionPlan{std::move(shared), own_scratch};
+  return RegionPlan{std::move(shared), own.own_scratch, std::move(ports)};
+}
+
+/// `own`, or a plan with `outputs` in the scratch where that takes fewer bytes than both.
+Expected<RegionPlan> hold_outputs(const ir::Module& module, MemoryOptions options, std::vector<ScratchPort> outputs,
+                                  RegionPlan own) {
+  const ir::Method& given = module.methods.front();
+  const int64_t gain = std::max<int64_t>(own.own_scratch / kLeastOutputs, 1);
+  int64_t bytes = 0;
+  for (const ScratchPort& output : outputs) {
+    bytes += ir::max_bytes(given.tensor(std::get<ir::ValueId>(given.body.outputs[output.port])), module.symbols);
+  }
+  if (bytes < gain || own.own_scratch == 0) return own;
+  options.own_scratch_ports.outputs = std::move(outputs);
+  options.time_limit = seconds_left(options.time_limit, own.plan.cost);
+  BERTH_ASSIGN_OR_RETURN(MethodPlan plan, plan_schedule(module, given, options, {}));
+  plan.cost += own.plan.cost;
+  const int64_t scratch = scratch_of(plan);
+  if (scratch > own.own_scratch + bytes - gain ||
+      !are_outputs_apart(plan.model, plan.packing, own.ports.inputs.size())) {
+    own.plan.cost = plan.cost;
+    return own;
+  }
+  return RegionPlan{std::move(plan), scratch, std::move(options.own_scratch_ports)};
+}
+
+/// `outputs` may lie in the scratch, and if there are none, `usable` ones may hold temporaries: what lies in an output
+/// could lie there as well if both were in the scratch.
+Expected<RegionPlan> plan_region(const ir::Module& module, const MemoryOptions& options, std::vector<bool> usable,
+                                 std::vector<ScratchPort> outputs) {
+  BERTH_ASSIGN_OR_RETURN(MethodPlan plan, plan_schedule(module, module.methods.front(), options, {}));
+  const int64_t scratch = scratch_of(plan);
+  RegionPlan own{std::move(plan), scratch, options.own_scratch_ports};
+  if (outputs.empty()) return use_outputs(module, options, std::move(usable), std::move(own));
+  return hold_outputs(module, options, std::move(outputs), std::move(own));
 }
 
 /// What a nested program may do: its inputs and outputs are the call's, and its values are local to the delegate.
@@ -99,7 +134,7 @@ MemoryOptions region_options(const MemoryOptions& options, int64_t alignment) {
   region.plan_inputs_and_outputs = false;
   region.callers = nullptr;
   region.state_ports.clear();
-  region.scratch_inputs.clear();
+  region.scratch_ports.clear();
   region.banks.clear();
   region.overlap = {};
   region.in_use.clear();
@@ -153,12 +188,13 @@ Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method&
   MemoryOptions region_own = region_options(options, alignment);
   region_own.state_ports = find_state_ports(module, method, call, options);
   plan.state_ports = region_own.state_ports.size();
-  const std::vector<ScratchInput> inputs =
+  region_own.own_scratch_ports.inputs =
       inputs_for_scratch(module, method, call, plan.region.module.methods.front(), options);
-  region_own.own_scratch_inputs = inputs;
-  BERTH_ASSIGN_OR_RETURN(RegionPlan region, plan_region(plan.region.module, std::move(region_own), std::move(usable)));
+  std::vector<ScratchPort> outputs = outputs_for_scratch(method, call, plan.region.module, usable, options);
+  BERTH_ASSIGN_OR_RETURN(RegionPlan region,
+                         plan_region(plan.region.module, region_own, std::move(usable), std::move(outputs)));
   plan.plan = std::move(region.plan);
-  plan.scratch_inputs = as_placed(inputs, plan.plan.model, plan.plan.packing);
+  plan.scratch_ports = as_placed(std::move(region.ports), plan.plan.model, plan.plan.packing);
   plan.own_scratch_bytes = region.own_scratch;
   BERTH_ASSIGN_OR_RETURN(plan.scratch_bytes, scratch_tensor_bytes(scratch_of(plan.plan)));
   return plan;

@@ -19,8 +19,8 @@ struct DelegatePlan {
   MethodPlan plan;  // of the region's one method
   /// Of the scratch as a tensor in the method around.
   int64_t scratch_bytes = 0;
-  /// Of the call's inputs: those that lie in the scratch (input_scratch.h).
-  std::vector<ScratchInput> scratch_inputs;
+  /// Inputs and outputs of the call that lie in the scratch (scratch_ports.h).
+  ScratchPorts scratch_ports;
   /// What the scratch would take if nothing lay in the bytes of results.
   int64_t own_scratch_bytes = 0;
   /// How many inputs it changes in place, as they are state (delegate_state.h).
@@ -36,9 +36,9 @@ Failure in_delegate_call(const ir::Module& module, const ir::Method& method, con
                          const Failure& failure);
 
 /// Plans the region of `call`, whose delegate has no payload. Inputs that may lie in the scratch do; the plan around it
-/// has to have them there, or ask again without MemoryOptions::input_scratch. What the scratch has no need to hold, as
-/// it is dead before a result is written, lies in the result's bytes where that makes the scratch smaller
-/// (output_scratch.h).
+/// has to have them there, or ask again without MemoryOptions::inputs_in_scratch. Of outputs there are three plans, of
+/// which the one is taken that needs the fewest bytes, with those of the outputs that may be used: they lie beside the
+/// scratch; they hold, until they are written, what is dead by then (output_scratch.h); they lie in the scratch.
 ///
 /// Failures as region_module() and plan_schedule(), OutOfResources for a scratch that no tensor can be.
 Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method& method, ir::NodeId call,

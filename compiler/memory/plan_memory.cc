@@ -5,8 +5,8 @@
 
 #include "base/math.h"
 #include "compiler/ir/delegate.h"
-#include "compiler/memory/input_scratch.h"
 #include "compiler/memory/plan_overlap.h"
+#include "compiler/memory/scratch_ports.h"
 #include "compiler/memory/use_banks.h"
 
 namespace berth::memory {
@@ -154,15 +154,15 @@ Expected<MemoryPlan> plan_method(const ir::Module& module, size_t index, const M
     if (!*compiled_here) {
       const ir::Delegate& delegate = module.delegates[method.node(call).delegate];
       scratch_bytes[call] = ir::delegate_specs(delegate).scratch;
-      std::vector<ScratchInput> inputs = inputs_in_scratch_of(delegate);
-      if (!inputs.empty()) left.scratch_inputs[call] = std::move(inputs);
+      ScratchPorts ports = ports_in_scratch_of(delegate);
+      if (!ports.empty()) left.scratch_ports[call] = std::move(ports);
       continue;
     }
     auto delegate = plan_delegate(module, method, call, left);
     if (!delegate.ok()) return failed(delegate.error());
     left.time_limit = seconds_left(left.time_limit, delegate->plan.cost);
     scratch_bytes[call] = delegate->scratch_bytes;
-    if (!delegate->scratch_inputs.empty()) left.scratch_inputs[call] = delegate->scratch_inputs;
+    if (!delegate->scratch_ports.empty()) left.scratch_ports[call] = delegate->scratch_ports;
     plan.delegates.push_back(std::move(delegate).value());
   }
   left.alignments = alignments_of(module, method, options.alignments);
@@ -177,30 +177,51 @@ Expected<MemoryPlan> plan_method(const ir::Module& module, size_t index, const M
   return plan;
 }
 
-/// Whether an input of a delegate that is compiled here lies in its scratch.
 bool has_scratch_inputs(const MemoryPlan& plan) {
   return std::any_of(plan.delegates.begin(), plan.delegates.end(),
-                     [](const DelegatePlan& delegate) { return !delegate.scratch_inputs.empty(); });
+                     [](const DelegatePlan& delegate) { return !delegate.scratch_ports.inputs.empty(); });
+}
+
+/// Whether outputs lie in the scratch of a delegate, which is then in use as long as they are, beside other buffers.
+bool has_scratch_outputs(const MemoryPlan& plan) {
+  return std::any_of(plan.delegates.begin(), plan.delegates.end(), [&](const DelegatePlan& delegate) {
+    return !delegate.scratch_ports.outputs.empty() && plan.plan.packing.bytes() > delegate.scratch_bytes;
+  });
 }
 
 }  // namespace
 
 // An input in the scratch takes no more than one beside it, in the steps in which either is alive; but the two are tied
-// to one distance, so a plan that is not the lowest for it is held against the one with all inputs elsewhere.
+// to one distance. An output in it keeps all of it in use. So a plan that is not surely the lowest is held against
+// those with inputs or outputs elsewhere.
 Expected<MemoryPlan> plan_memory(const ir::Module& module, size_t index, const MemoryOptions& options) {
   ir::NodeId elsewhere;
   BERTH_ASSIGN_OR_RETURN(MemoryPlan plan, plan_method(module, index, options, &elsewhere));
-  if (has_scratch_inputs(plan) && (elsewhere.valid() || !plan.plan.packing.optimal())) {
-    MemoryOptions apart = options;
-    apart.input_scratch = false;
-    apart.time_limit = seconds_left(options.time_limit, plan.cost());
+  MemoryOptions own = options;
+  const auto hold_against = [&](const MemoryOptions& others) -> Status {
     ir::NodeId still;
-    BERTH_ASSIGN_OR_RETURN(MemoryPlan other, plan_method(module, index, apart, &still));
-    other.plan.cost += plan.cost();
-    if (elsewhere.valid() || other.plan.packing.bytes() < plan.plan.packing.bytes()) {
+    BERTH_ASSIGN_OR_RETURN(MemoryPlan other, plan_method(module, index, others, &still));
+    PlanningCost cost = plan.cost();
+    cost += other.cost();
+    const bool smaller = other.plan.packing.bytes() < plan.plan.packing.bytes();
+    if (elsewhere.valid() || (smaller && !still.valid())) {
       plan = std::move(other);
       elsewhere = still;
+      own = others;
     }
+    plan.plan.cost = cost;
+    for (DelegatePlan& delegate : plan.delegates) delegate.plan.cost = {};
+    return Done{};
+  };
+  const auto without = [&](bool MemoryOptions::*use) {
+    MemoryOptions others = own;
+    others.*use = false;
+    others.time_limit = seconds_left(options.time_limit, plan.cost());
+    return others;
+  };
+  if (has_scratch_outputs(plan)) BERTH_TRY(hold_against(without(&MemoryOptions::outputs_in_scratch)));
+  if (has_scratch_inputs(plan) && (elsewhere.valid() || !plan.plan.packing.optimal())) {
+    BERTH_TRY(hold_against(without(&MemoryOptions::inputs_in_scratch)));
   }
   if (!elsewhere.valid()) return plan;
   const ir::Method& method = module.methods[index];

@@ -54,10 +54,15 @@ Error sweep_delegate(SweepState& state, const fb::DelegateCall& call) {
   PlanGraph& graph = state.graph;
   const uint32_t count = call.args()->size();
   const uint32_t results = count - graph.results[state.now];
+  const int32_t scratch = scratch_of(graph, call);
   for (const bool keep : {true, false}) {  // as a kernel's results
     for (uint32_t i = results; i < count; ++i) {
       const int32_t v = call.args()->Get(i);
-      if (tensor_at(*graph.plan, v) != nullptr) BERTH_RETURN_IF_ERROR(write_value(state, v, WriteKind::kWhole, keep));
+      if (tensor_at(*graph.plan, v) == nullptr) continue;
+      // Results that are still to be read may lie in the scratch.
+      if (v == scratch && keep) BERTH_RETURN_IF_ERROR(check_results_in_scratch(state, call, results, scratch));
+      if (v == scratch && keep) continue;
+      BERTH_RETURN_IF_ERROR(write_value(state, v, WriteKind::kWhole, keep));
     }
   }
   for (uint32_t i = 0; i < count; ++i) {

@@ -38,6 +38,18 @@ struct InPlaceRule {
   bool allows(uint32_t i) const { return any_recorded || (i < 32 && (listed >> i & 1) != 0); }
 };
 
+/// Whether the value lies within the scratch, where the file records that: `by` lies in the bytes of `base`.
+bool is_recorded_within(PlanGraph& graph, int32_t scratch, int32_t value, int32_t by, int32_t base) {
+  const int32_t own = graph.item[value];
+  return own != kNone && graph.covers(graph.item[scratch], own) && is_recorded_in_place(graph, by, base);
+}
+
+/// A nested program may have inputs and results in its scratch; whether this one has these there, its loader looks.
+bool lies_in_scratch(PlanGraph& graph, int32_t scratch, int32_t result, int32_t input) {
+  if (graph.meta == nullptr || !is_recorded_within(graph, scratch, input, scratch, input)) return false;
+  return result == scratch || is_recorded_within(graph, scratch, result, result, scratch);
+}
+
 bool allows_in_place(PlanGraph& graph, const InPlaceRule& rule, int32_t result, int32_t item) {
   int32_t value = kNone;
   if (!graph.spend(rule.inputs)) return false;
@@ -54,12 +66,9 @@ bool allows_in_place(PlanGraph& graph, const InPlaceRule& rule, int32_t result, 
   if (!allowed) return false;
   if (value == kNone) return false;
   if (value == result) return true;
+  if (rule.scratch != kNone && lies_in_scratch(graph, rule.scratch, result, value)) return true;
   const fb::Tensor& a = *tensor_at(*graph.plan, value);
   const fb::Tensor& b = *tensor_at(*graph.plan, result);
-  // A nested program may have inputs in its scratch; whether this one has this input there, its loader looks.
-  if (result == rule.scratch && b.scalar_type() == fb::ScalarType::BYTE && graph.covers(graph.item[result], item)) {
-    return graph.meta != nullptr && is_recorded_in_place(graph, result, value);
-  }
   const int32_t own = graph.item[result];
   const int32_t read = graph.is_alias(item) ? item : graph.item[value];
   const size_t from = element_size(static_cast<DType>(a.scalar_type()));
@@ -87,6 +96,17 @@ Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
               describe_value(graph, graph.value[read], second, sizeof second));
 }
 
+Error result_refused(const SweepState& state, int32_t result, int32_t scratch) {
+  PlanGraph& graph = state.graph;
+  char place[64];
+  char first[48];
+  char second[48];
+  std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", state.method, state.now);
+  return fail(
+      state.report, Error::kInvalidProgram, place, "its result %s lies in %s, its scratch, and no record says so",
+      describe_value(graph, result, first, sizeof first), describe_value(graph, scratch, second, sizeof second));
+}
+
 Error check_result(SweepState& state, const InPlaceRule& rule, int32_t value) {
   PlanGraph& graph = state.graph;
   if (!graph.has_own_place(value)) return Error::kOk;
@@ -109,6 +129,30 @@ Error check_result(SweepState& state, const InPlaceRule& rule, int32_t value) {
 
 }  // namespace
 
+int32_t scratch_of(const PlanGraph& graph, const fb::DelegateCall& call) {
+  const fb::BackendDelegate* delegate = graph.plan->delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
+  if (call.args()->size() == 0 || !runs_nested_programs(text(delegate->id()))) return kNone;
+  const int32_t last = call.args()->Get(call.args()->size() - 1);
+  const fb::Tensor* tensor = tensor_at(*graph.plan, last);
+  const bool bytes = tensor != nullptr && tensor->scalar_type() == fb::ScalarType::BYTE;
+  return bytes && graph.has_own_place(last) ? last : kNone;
+}
+
+Error check_results_in_scratch(SweepState& state, const fb::DelegateCall& call, uint32_t inputs, int32_t scratch) {
+  PlanGraph& graph = state.graph;
+  const int32_t bytes = graph.item[scratch];
+  for (uint32_t i = inputs; i < call.args()->size(); ++i) {
+    const int32_t v = call.args()->Get(i);
+    if (v == scratch || tensor_at(*graph.plan, v) == nullptr || !graph.has_own_place(v)) continue;
+    const int32_t item = graph.item[v];
+    if (!graph.overlap(item, bytes)) continue;
+    if (!graph.spend(1)) return stopped(state);
+    if (graph.meta != nullptr && is_recorded_within(graph, scratch, v, v, scratch)) continue;
+    return result_refused(state, v, scratch);
+  }
+  return Error::kOk;
+}
+
 Error check_delegate_result(SweepState& state, const fb::DelegateCall& call, uint32_t inputs, int32_t value) {
   InPlaceRule rule;
   rule.args = call.args();
@@ -116,7 +160,7 @@ Error check_delegate_result(SweepState& state, const fb::DelegateCall& call, uin
   const fb::BackendDelegate* delegate =
       state.graph.plan->delegates()->Get(static_cast<uint32_t>(call.delegate_index()));
   rule.any_recorded = runs_nested_programs(text(delegate->id()));
-  if (rule.any_recorded) rule.scratch = call.args()->Get(call.args()->size() - 1);
+  rule.scratch = scratch_of(state.graph, call);
   return check_result(state, rule, value);
 }
 

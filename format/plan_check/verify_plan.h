@@ -26,7 +26,7 @@
 //   delegates                   the last arguments, as far as they are not inputs and nothing that can have run has
 //                               written them (of two branches each may); they may overlap nothing that it reads, but
 //                               state that a nested program changes in place, and inputs that it has in its scratch,
-//                               where berth.meta records that
+//                               where berth.meta records that; its results may lie there as well
 // Where berth.meta has offsets that follow the sizes (fb::Stack), the same is shown for all sizes at once (stacks.h),
 // in a second sweep.
 //

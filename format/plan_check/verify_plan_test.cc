@@ -402,6 +402,29 @@ TEST(VerifyPlan, ADelegateMayHaveAnInputInItsScratchWhereTheFileSaysSo) {
             "instructions[0]: it writes value 1 over bytes of value 0 (image), which instruction 2 still reads");
 }
 
+// Value 1 is the scratch of 48 bytes; value 0, its input, lies at its front, and value 2, its result, over a part of
+// both.
+TEST(VerifyPlan, ADelegateMayHaveAResultInItsScratchWhereTheFileSaysSo) {
+  const auto method = [](const char* backend, int64_t result = 8) {
+    Method m({0, 0, result, 96});
+    m.value(1) = tensor({48}, 0, DType::kU8);
+    m.desc.delegates = {{backend, 0, {}}};
+    m.desc.instructions.push_back(DelegateCallDesc{0, {0, 2, 1}});
+    return m.op(3, {2}).outputs({3});
+  };
+  const auto input = [](Method m) { return m.relation(1, 0, fb::RelationKind::IN_PLACE); };
+  const auto both = [&](Method m) { return input(std::move(m)).relation(2, 1, fb::RelationKind::IN_PLACE); };
+  EXPECT_EQ(judge(both(method("berth.cpu"))), "sound");
+  EXPECT_EQ(judge(both(method("berth.cpu", 32))), "sound") << "behind the input";
+  const std::string unknown = "instructions[0]: its result value 2 lies in value 1, its scratch, and no record says so";
+  EXPECT_EQ(gist(judge(input(method("berth.cpu")))), unknown);
+  EXPECT_EQ(gist(judge(both(method("berth.cpu", 40)))), unknown) << "half of it";
+  EXPECT_NE(judge(both(method("Chip"))), "sound") << "what it does is not known";
+  Method other = both(method("berth.cpu"));
+  other.desc.instructions.insert(other.desc.instructions.begin() + 1, DelegateCallDesc{0, {0, 3, 1}});
+  EXPECT_NE(judge(other), "sound") << "the next call overwrites it";
+}
+
 // Floats as bytes at their front: what the file records of Berth's own delegates, whose loader looks at the payload.
 TEST(VerifyPlan, ADelegateMayNarrowItsInputWhereTheFileSaysSo) {
   const auto method = [](const char* backend, int64_t at, DType dtype = DType::kI8) {

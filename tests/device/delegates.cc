@@ -122,7 +122,7 @@ TEST_P(DeviceDelegates, RefuseAPayloadOfAnotherVersion) {
   const Calls calls = calls_on(*device_, 0, 4);
   format::ProgramDesc desc = program_with_delegate(calls);
   std::vector<uint8_t> payload = testing::payload_of(testing::nested_add_relu());
-  payload[8] = static_cast<uint8_t>(format::kNestedInputInScratchVersion + 1);
+  payload[8] = static_cast<uint8_t>(format::kNestedPortInScratchVersion + 1);
   desc.payloads[0] = format::Bytes::of(payload);
   LoadedProgram loaded = load_program(desc, *device_, registry_);
   EXPECT_EQ(loaded.method().error(), Error::kDelegateInvalidCompatibility);

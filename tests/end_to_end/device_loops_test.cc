@@ -14,7 +14,7 @@
 #include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/import/pte/import_pte.h"
 #include "compiler/ir/random_steps_testing.h"
-#include "compiler/memory/input_scratch.h"
+#include "compiler/memory/scratch_ports.h"
 #include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/passes_testing.h"
 #include "compiler/placement/placement.h"

@@ -124,7 +124,8 @@ class Trial {
     options.alias = pick(4) != 0;
     options.reorder = pick(2) == 0;
     options.output_scratch = pick(4) != 0;
-    options.input_scratch = pick(4) != 0;
+    options.inputs_in_scratch = pick(4) != 0;
+    options.outputs_in_scratch = pick(4) != 0;
     if (pick(3) == 0) options.alignments.host = int64_t{16} << pick(6);
     if (pick(4) == 0) options.in_place_set = some_operators();
     if (pick(3) == 0) add_banks(&options);
@@ -318,6 +319,7 @@ class Trial {
       if (delegate.scratch_bytes > delegate.own_scratch_bytes)
         return fail("outputs used as scratch make the scratch larger");
       tried_.inputs_in_scratch += delegate.scratch_inputs;
+      tried_.outputs_in_scratch += delegate.scratch_outputs;
       for (const int64_t bytes : delegate.output_scratch_bytes) tried_.outputs_as_scratch += bytes > 0 ? 1 : 0;
     }
     tried_.in_place += emitted->in_place;

@@ -19,10 +19,11 @@ struct Tried {
   uint64_t poisoned_inside = 0;   // bytes of scratch and results, within delegates
   int outputs_as_scratch = 0;     // outputs of delegates that were used as scratch, of all plans
   int64_t inputs_in_scratch = 0;  // inputs of delegates that lay in their scratch, of all plans
-  uint64_t in_place = 0;          // values, of all plans
-  uint64_t elided = 0;            // concatenations and slices
-  int spilled = 0;                // values that wait in far banks, of all plans
-  int reordered = 0;              // plans that another order made smaller
+  int64_t outputs_in_scratch = 0;
+  uint64_t in_place = 0;  // values, of all plans
+  uint64_t elided = 0;    // concatenations and slices
+  int spilled = 0;        // values that wait in far banks, of all plans
+  int reordered = 0;      // plans that another order made smaller
   bool has_regions = false;
   bool has_delegates = false;
 };

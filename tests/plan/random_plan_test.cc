@@ -36,6 +36,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
     all.poisoned_inside += tried.poisoned_inside;
     all.outputs_as_scratch += tried.outputs_as_scratch;
     all.inputs_in_scratch += tried.inputs_in_scratch;
+    all.outputs_in_scratch += tried.outputs_in_scratch;
     all.in_place += tried.in_place;
     all.elided += tried.elided;
     all.reordered += tried.reordered;
@@ -47,11 +48,13 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   std::printf(
       "%d modules of %d ran, %d methods, %d runs; %llu values in place, %llu nodes elided, %d plans reordered, %d "
       "values spilled; "
-      "%llu MB poisoned; within delegates %d outputs were scratch, %d inputs lay in it, %llu bytes poisoned\n",
+      "%llu MB poisoned; within delegates %d outputs were scratch, %d inputs and %d outputs lay in it, %llu bytes "
+      "poisoned\n",
       ran, tried, all.methods, all.runs, static_cast<unsigned long long>(all.in_place),
       static_cast<unsigned long long>(all.elided), all.reordered, all.spilled,
       static_cast<unsigned long long>(all.poisoned >> 20), all.outputs_as_scratch,
-      static_cast<int>(all.inputs_in_scratch), static_cast<unsigned long long>(all.poisoned_inside));
+      static_cast<int>(all.inputs_in_scratch), static_cast<int>(all.outputs_in_scratch),
+      static_cast<unsigned long long>(all.poisoned_inside));
   EXPECT_GT(ran, tried / 2);
   EXPECT_GT(all.methods, tried);
   EXPECT_GT(all.in_place, 100u);
@@ -60,6 +63,7 @@ TEST(RandomPlan, RandomModulesRunRightWithPoisonInDeadBytes) {
   EXPECT_GT(all.spilled, 3);
   EXPECT_GT(all.followed, all.runs / 4);
   EXPECT_GT(all.inputs_in_scratch, 10);
+  EXPECT_GT(all.outputs_in_scratch, 10);
   EXPECT_TRUE(all.has_regions);
   EXPECT_GT(delegated, tried / 25);
 }

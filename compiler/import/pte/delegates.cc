@@ -164,7 +164,8 @@ Status MethodImporter::import_delegate(const fb::DelegateCall& call) {
   BERTH_ASSIGN_OR_RETURN(const ir::DelegateId id, delegate_of(index));
   BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> results,
                          append(OpId::delegate, {inputs}, {}, std::move(types), slots, id));
-  for (size_t i = 0; i < slots.size(); ++i) BERTH_TRY(define(slots[i], results[i]));
+  // The last one may be a scratch in which others lie.
+  for (size_t i = slots.size(); i-- > 0;) BERTH_TRY(define(slots[i], results[i]));
   return Done{};
 }
 

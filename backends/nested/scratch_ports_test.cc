@@ -1,5 +1,5 @@
-// The fears: an input that the program has in its scratch lies elsewhere in the call, or one that it does not know lies
-// there; a scratch that moves takes the input along, or its old sizes; a warm-up overwrites what is set.
+// The fears: an input or output that the program has in its scratch lies elsewhere in the call, or one that it does not
+// know lies there; a scratch that moves takes the input along, or its old sizes; a warm-up overwrites what is set.
 
 #include <gtest/gtest.h>
 
@@ -27,10 +27,10 @@ format::ProgramDesc nested_in_scratch(int32_t count = 4, bool bounded = false) {
   return program;
 }
 
-class InputScratchTest : public NestedTest {
+class ScratchPortsTest : public NestedTest {
  protected:
   void SetUp() override {
-    version_ = format::kNestedInputInScratchVersion;
+    version_ = format::kNestedPortInScratchVersion;
     x_.tensor.set_data(scratch_.floats());
   }
 
@@ -42,13 +42,13 @@ class InputScratchTest : public NestedTest {
   }
 };
 
-TEST_F(InputScratchTest, IsReadWhereTheScratchIs) {
+TEST_F(ScratchPortsTest, IsReadWhereTheScratchIs) {
   ASSERT_EQ(load(nested_in_scratch()), Error::kOk) << report_.place << ": " << report_.message;
   expect_right();
   expect_right();
 }
 
-TEST_F(InputScratchTest, LiesNowhereElse) {
+TEST_F(ScratchPortsTest, LiesNowhereElse) {
   ASSERT_EQ(load(nested_in_scratch()), Error::kOk) << report_.message;
   expect_right();
   for (float* other : {scratch_.floats() + 1, y_.floats() + 8}) {
@@ -60,7 +60,7 @@ TEST_F(InputScratchTest, LiesNowhereElse) {
   expect_right();
 }
 
-TEST_F(InputScratchTest, IsKnownToTheProgram) {
+TEST_F(ScratchPortsTest, IsKnownToTheProgram) {
   version_ = 0;
   ASSERT_EQ(load(nested_add_relu()), Error::kOk) << report_.message;
   EXPECT_EQ(execute(), Error::kInvalidArgument);
@@ -72,7 +72,7 @@ TEST_F(InputScratchTest, IsKnownToTheProgram) {
   EXPECT_EQ(get(y_), (std::vector<float>{0, 2, 1, 5}));
 }
 
-TEST_F(InputScratchTest, HasItsSizesInAScratchThatMoves) {
+TEST_F(ScratchPortsTest, HasItsSizesInAScratchThatMoves) {
   Argument x(DType::kF32, {8, 4}, true);
   Argument y(DType::kF32, {8, 4}, true);
   Argument scratch(DType::kU8, {128}, true);
@@ -97,7 +97,43 @@ TEST_F(InputScratchTest, HasItsSizesInAScratchThatMoves) {
   }
 }
 
-TEST_F(InputScratchTest, TakesNothingFromTheHeap) {
+/// The same, where y lies over x, which is dead by then.
+format::ProgramDesc nested_with_all_in_scratch() {
+  format::ProgramDesc program = nested_in_scratch();
+  format::MethodDesc& method = program.methods[0];
+  method.values[4] = method.values[3];
+  method.instructions = {KernelCallDesc{0, {0, 1, 2, 4, 4}}};
+  return program;
+}
+
+TEST_F(ScratchPortsTest, HoldsOutputsToo) {
+  y_.tensor.set_data(scratch_.floats());
+  ASSERT_EQ(load(nested_with_all_in_scratch()), Error::kOk) << report_.place << ": " << report_.message;
+  for (int run = 0; run < 2; ++run) {
+    set(scratch_, {0, 0, 4, 1});
+    ASSERT_EQ(execute(), Error::kOk) << message_;
+    EXPECT_EQ(scratch_.floats()[0], -1);
+    EXPECT_EQ(scratch_.floats()[3], 5);
+    backend_->warm_up(handle_);
+  }
+  Argument other(DType::kF32, {4});
+  y_.tensor.set_data(other.floats());
+  EXPECT_EQ(execute(), Error::kInvalidArgument);
+  EXPECT_NE(message_.find("argument 1 does not lie in the scratch"), std::string::npos) << message_;
+}
+
+TEST_F(ScratchPortsTest, HoldsNoOutputThatTheProgramDoesNotKnow) {
+  y_.tensor.set_data(scratch_.floats());
+  ASSERT_NE(load(nested_in_scratch()), Error::kOk) << "y lies over x";
+  Argument x(DType::kF32, {4});
+  args_[0] = &x.value;
+  version_ = 0;
+  ASSERT_EQ(load(nested_add_relu()), Error::kOk) << report_.message;
+  EXPECT_EQ(execute(), Error::kInvalidArgument);
+  EXPECT_NE(message_.find("argument 1 lies in the scratch"), std::string::npos) << message_;
+}
+
+TEST_F(ScratchPortsTest, TakesNothingFromTheHeap) {
   ASSERT_EQ(load(nested_in_scratch()), Error::kOk) << report_.message;
   const size_t before = testing::allocations;
   for (int i = 0; i < 4; ++i) {
@@ -107,7 +143,7 @@ TEST_F(InputScratchTest, TakesNothingFromTheHeap) {
   EXPECT_EQ(testing::allocations, before);
 }
 
-TEST_F(InputScratchTest, IsThereAfterAWarmUp) {
+TEST_F(ScratchPortsTest, IsThereAfterAWarmUp) {
   ASSERT_EQ(load(nested_in_scratch()), Error::kOk) << report_.message;
   backend_->warm_up(handle_);
   expect_right();

@@ -1,7 +1,7 @@
-// Inputs of delegates in their scratch. The fears: an input that is still read is overwritten; one of the
-// caller's is; the plan around the delegate has it elsewhere than the nested program; an arena becomes larger than
-// without.
-#include "compiler/memory/input_scratch.h"
+// Inputs and outputs of delegates in their scratch. The fears: an input that is still read is overwritten; one of the
+// caller's is; the plan around the delegate has it elsewhere than the nested program; two outputs share bytes; an arena
+// becomes larger than without.
+#include "compiler/memory/scratch_ports.h"
 
 #include "base/text_testing.h"
 #include "compiler/emit/emit_testing.h"
@@ -18,7 +18,7 @@ using testing::value_text;
 /// The options of these tests: inputs may lie in the scratch, nodes run as written.
 MemoryOptions in_scratch() {
   MemoryOptions options = testing::as_written();
-  options.input_scratch = true;
+  options.inputs_in_scratch = true;
   return options;
 }
 
@@ -58,14 +58,14 @@ uint32_t payload_version(const EmittedProgram& emitted) {
   return version;
 }
 
-TEST(InputScratch, WhatDiesInACallIsPartOfItsScratch) {
+TEST(ScratchPorts, WhatDiesInACallIsPartOfItsScratch) {
   const std::string text = call_text("", "%x", "return %y");
   const EmittedProgram apart = testing::program_of(text, testing::as_written());
   const EmittedProgram inside = testing::program_of(text, in_scratch());
   EXPECT_EQ(inputs_in_scratch(apart), 0);
   EXPECT_EQ(inputs_in_scratch(inside), 1);
-  EXPECT_EQ(payload_version(inside), format::kNestedInputInScratchVersion);
-  EXPECT_LT(payload_version(apart), format::kNestedInputInScratchVersion);
+  EXPECT_EQ(payload_version(inside), format::kNestedPortInScratchVersion);
+  EXPECT_LT(payload_version(apart), format::kNestedPortInScratchVersion);
   EXPECT_EQ(apart.delegates.at(0).scratch_bytes, 384) << "b and d";
   EXPECT_EQ(inside.delegates.at(0).scratch_bytes, 384) << "x and b, then b and d";
   EXPECT_EQ(only_method(apart).arenas[0].bytes, 256u + 384 + 4);
@@ -76,7 +76,7 @@ TEST(InputScratch, WhatDiesInACallIsPartOfItsScratch) {
   EXPECT_EQ(value_text(only_method(inside), call.args[2]), "u8[384]+0") << "the scratch begins where x does";
 }
 
-TEST(InputScratch, WhatAnotherReadsIsLeftAlone) {
+TEST(ScratchPorts, WhatAnotherReadsIsLeftAlone) {
   EXPECT_EQ(inputs_in_scratch(call_text("", "%x", "%z: f32[64] = aten::exp(%x)\n return %y, %z")), 0);
   EXPECT_EQ(inputs_in_scratch(call_text("%z: f32[64] = aten::exp(%x)", "%x", "return %y, %z")), 0)
       << "before, but a copy of it may not have ended";
@@ -84,7 +84,7 @@ TEST(InputScratch, WhatAnotherReadsIsLeftAlone) {
   EXPECT_EQ(inputs_in_scratch(call_text("%z: f32[64] = aten::exp(%x)", "%z", "return %y")), 1);
 }
 
-TEST(InputScratch, WhatHasOtherNamesIsLeftAlone) {
+TEST(ScratchPorts, WhatHasOtherNamesIsLeftAlone) {
   EXPECT_EQ(inputs_in_scratch(call_text("%v: f32[8,8] = aten::view_copy(%x, [8, 8])\n"
                                         "%z: f32[64] = aten::view_copy(%v, [64])",
                                         "%z", "%w: f32[8,8] = aten::exp(%v)\n return %y, %w")),
@@ -99,7 +99,7 @@ TEST(InputScratch, WhatHasOtherNamesIsLeftAlone) {
       << "a constant";
 }
 
-TEST(InputScratch, TheCallersMemoryIsNotWritten) {
+TEST(ScratchPorts, TheCallersMemoryIsNotWritten) {
   const std::string text = call_text("", "%x", "return %y");
   MemoryOptions options = in_scratch();
   options.callers = [](const ir::Method&, ir::ValueId) { return true; };
@@ -108,11 +108,11 @@ TEST(InputScratch, TheCallersMemoryIsNotWritten) {
   options.plan_inputs_and_outputs = false;
   EXPECT_EQ(inputs_in_scratch(text, options), 0);
   options = in_scratch();
-  options.input_scratch = false;
+  options.inputs_in_scratch = false;
   EXPECT_EQ(inputs_in_scratch(text, options), 0);
 }
 
-TEST(InputScratch, AnInputThatIsReturnedOrReadByNothingIsNotInIt) {
+TEST(ScratchPorts, AnInputThatIsReturnedOrReadByNothingIsNotInIt) {
   const auto text = [](const std::string& results, const std::string& inside) {
     return filled(R"(
       delegate @d0 "berth.cpu"
@@ -138,7 +138,7 @@ TEST(InputScratch, AnInputThatIsReturnedOrReadByNothingIsNotInIt) {
       << "one step has nothing to put there";
 }
 
-TEST(InputScratch, SeveralInputsLieThereTogether) {
+TEST(ScratchPorts, SeveralInputsLieThereTogether) {
   const std::string text = R"(
     delegate @d0 "berth.cpu"
     method forward(%x: f32[64], %z: f32[16]) {
@@ -160,7 +160,7 @@ TEST(InputScratch, SeveralInputsLieThereTogether) {
 }
 
 // The nested program's order changes with the sizes, but for what lies at its front.
-TEST(InputScratch, WhereSizesChangeOneInputLiesAtTheFront) {
+TEST(ScratchPorts, WhereSizesChangeOneInputLiesAtTheFront) {
   const std::string text = R"(
     symbol n in [1, 64]
     delegate @d0 "berth.cpu"
@@ -180,6 +180,83 @@ TEST(InputScratch, WhereSizesChangeOneInputLiesAtTheFront) {
   const auto place = [&](size_t argument) { return value_text(only_method(emitted), call.args[argument]); };
   const std::string scratch = place(3);
   EXPECT_EQ(scratch.substr(scratch.find('+')), place(1).substr(place(1).find('+'))) << place(1) << " in " << scratch;
+}
+
+/// The options of these tests: outputs may lie in the scratch, too.
+MemoryOptions all_in_scratch() {
+  MemoryOptions options = in_scratch();
+  options.outputs_in_scratch = true;
+  return options;
+}
+
+/// y is made last, of a temporary that is as large; another one, four times as large, is dead by then.
+std::string made_last(const std::string& results, const std::string& more, const std::string& rest) {
+  return filled(R"(
+    delegate @d0 "berth.cpu"
+    method forward(%x: f32[64]) {
+      $results = berth::delegate([%x]) @d0 { (%a: f32[64])
+        %b: f32[256] = aten::repeat(%a, [4])
+        %c: f32[64] = aten::slice_copy.Tensor(%b, 0, 0, 256, 4)
+        %d: f32[64] = aten::flip(%c, [0])
+        $more
+      }
+      $rest
+    })",
+                {{"results", results}, {"more", more}, {"rest", rest}});
+}
+
+int64_t outputs_in_scratch(const std::string& text, const MemoryOptions& options = all_in_scratch()) {
+  int64_t count = 0;
+  for (const DelegateReport& delegate : testing::program_of(text, options).delegates) count += delegate.scratch_outputs;
+  return count;
+}
+
+TEST(ScratchPorts, WhatACallMakesIsPartOfItsScratch) {
+  const std::string text = made_last("%y: f32[64]", "yield %d", "return %y");
+  const EmittedProgram apart = testing::program_of(text, in_scratch());
+  const EmittedProgram inside = testing::program_of(text, all_in_scratch());
+  EXPECT_EQ(apart.delegates.at(0).scratch_outputs, 0);
+  EXPECT_EQ(inside.delegates.at(0).scratch_outputs, 1);
+  EXPECT_EQ(payload_version(inside), format::kNestedPortInScratchVersion);
+  EXPECT_EQ(only_method(apart).arenas[0].bytes, 1280u + 256) << "b and c, and y beside them";
+  EXPECT_EQ(only_method(inside).arenas[0].bytes, 1280u) << "y lies where b was";
+  EXPECT_EQ(inside.arenas.at(0).bytes, inside.arenas.at(0).lower_bound);
+}
+
+TEST(ScratchPorts, OutputsAreInUseAsLongAsTheyAreRead) {
+  const std::string text = made_last("%y: f32[64]", "yield %d",
+                                     "%z: f32[64] = aten::exp(%y)\n %w: f32[64] = aten::add.Tensor(%z, %y, 1)\n"
+                                     " return %w");
+  EXPECT_EQ(outputs_in_scratch(text), 1);
+  EXPECT_LE(only_method(testing::program_of(text, all_in_scratch())).arenas[0].bytes, 1280u + 512);
+}
+
+// All of the scratch would be in use while what is large is made of y: then y lies beside it.
+TEST(ScratchPorts, AnOutputThatKeepsTooMuchInUseLiesElsewhere) {
+  const std::string text = made_last("%y: f32[64]", "yield %d",
+                                     "%z: f32[320] = aten::repeat(%y, [5])\n %w: f32[320] = aten::flip(%z, [0])\n"
+                                     " %v: f32[1] = aten::sum.dim_IntList(%w, [0], true, none)\n"
+                                     " %u: f32[64] = aten::mul.Tensor(%y, %v)\n return %u");
+  EXPECT_EQ(outputs_in_scratch(text), 0);
+  EXPECT_LE(only_method(testing::program_of(text, all_in_scratch())).arenas[0].bytes,
+            only_method(testing::program_of(text, testing::as_written())).arenas[0].bytes);
+}
+
+TEST(ScratchPorts, OutputsThatShareBytesOrAreTheCallersLieElsewhere) {
+  EXPECT_EQ(
+      outputs_in_scratch(made_last("%y: f32[64], %z: f32[32]", R"(%e: f32[32] = aten::slice_copy.Tensor(%d, 0, 0, 32, 1)
+        yield %d, %e)",
+                                   "return %y, %z")),
+      0)
+      << "one is the other's front";
+  EXPECT_EQ(outputs_in_scratch(made_last("%y: f32[64], %z: f32[64]", "yield %d, %d", "return %y, %z")), 0);
+  MemoryOptions options = all_in_scratch();
+  options.callers = [](const ir::Method&, ir::ValueId) { return true; };
+  EXPECT_EQ(outputs_in_scratch(made_last("%y: f32[64]", "yield %d", "return %y"), options), 0);
+  EXPECT_EQ(outputs_in_scratch("state @s: f32[64] = splat<0>" +
+                               made_last("%y: f32[64]", "yield %d", "berth::state_write(%y) @s\n return %x")),
+            0)
+      << "a run that fails leaves the state";
 }
 
 }  // namespace

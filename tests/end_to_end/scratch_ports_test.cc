@@ -56,13 +56,13 @@ void expect_right(const testing::Compiled& compiled) {
   }
 }
 
-TEST(InputsInScratch, TakeNoMemoryBesideIt) {
+TEST(ProgramsWithScratchPorts, TakeNoMemoryBesideIt) {
   const testing::Compiled compiled(kCallOfOneInput, on_cpu());
   EXPECT_LE(arena_bytes(compiled), 384u + 64) << "x and b, then b and d; and y";
   expect_right(compiled);
 }
 
-TEST(InputsInScratch, AreThereWhenTheProgramIsCompiledAgain) {
+TEST(ProgramsWithScratchPorts, AreThereWhenTheProgramIsCompiledAgain) {
   const testing::Compiled first(kCallOfOneInput, on_cpu());
   const testing::Compiled second(read_again(first.bytes), on_cpu());
   EXPECT_EQ(arena_bytes(second), arena_bytes(first));
@@ -70,7 +70,7 @@ TEST(InputsInScratch, AreThereWhenTheProgramIsCompiledAgain) {
   expect_right(second);
 }
 
-TEST(InputsInScratch, AreCopiedForACallThatIsNoLongerAlone) {
+TEST(ProgramsWithScratchPorts, AreCopiedForACallThatIsNoLongerAlone) {
   const testing::Compiled first(kCallOfOneInput, on_cpu());
   ir::Module module = read_again(first.bytes);
   module.methods.front().body.outputs.emplace_back(module.methods.front().body.inputs.front());
@@ -80,12 +80,45 @@ TEST(InputsInScratch, AreCopiedForACallThatIsNoLongerAlone) {
   EXPECT_EQ(std::accumulate(x, x + 64, 0.f), 1.f) << "of the last run";
 }
 
-TEST(InputsInScratch, AreCopiedFromTheCallersMemory) {
+TEST(ProgramsWithScratchPorts, AreCopiedFromTheCallersMemory) {
   const testing::Compiled first(kCallOfOneInput, on_cpu());
   CompileOptions options = on_cpu();
   options.device_io = {"x=cpu"};
   const testing::Compiled second(read_again(first.bytes), options);
   expect_right(second);
+}
+
+constexpr char kCallOfOneOutput[] = R"(
+  delegate @d0 "berth.cpu"
+  method forward(%x: f32[64]) {
+    %y: f32[64] = berth::delegate([%x]) @d0 { (%a: f32[64])
+      %b: f32[256] = aten::repeat(%a, [4])
+      %c: f32[64] = aten::slice_copy.Tensor(%b, 0, 0, 256, 4)
+      %d: f32[64] = aten::flip(%c, [0])
+      yield %d
+    }
+    return %y
+  })";
+
+TEST(ProgramsWithScratchPorts, GiveOutputsOfTheScratchToTheCaller) {
+  const testing::Compiled first(kCallOfOneOutput, on_cpu());
+  EXPECT_EQ(arena_bytes(first), 1280u) << "b and c; y lies where b was";
+  CompileOptions options = on_cpu();
+  options.device_io = {"x=cpu", "y=cpu"};
+  const testing::Compiled second(read_again(first.bytes), options);
+  std::vector<float> given(64, -1);
+  ASSERT_EQ(second.method().set_output_data_ptr(0, given.data(), 256), Error::kOk);
+  for (const testing::Compiled* compiled : {&first, &second}) {
+    std::vector<float> x(64);
+    std::iota(x.begin(), x.end(), 0.f);
+    for (int run = 0; run < 2; ++run) {
+      ASSERT_EQ(compiled->method().set_input(0, x.data(), kSizes, DType::kF32), Error::kOk);
+      ASSERT_EQ(compiled->method().execute(), Error::kOk) << compiled->method().last_report().message;
+      const float* y = compiled->method().get_output(0).tensor().data<float>();
+      // Every fourth of 0, 1, ... 63, four times, from behind.
+      for (int i = 0; i < 64; ++i) EXPECT_EQ(y[i], static_cast<float>((63 - i) % 16 * 4)) << i;
+    }
+  }
 }
 
 }  // namespace

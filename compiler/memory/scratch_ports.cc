@@ -1,4 +1,4 @@
-#include "compiler/memory/input_scratch.h"
+#include "compiler/memory/scratch_ports.h"
 
 #include <algorithm>
 
@@ -57,10 +57,10 @@ const ir::ValueList& inputs_of(const Node& call) { return std::get<ir::ValueList
 
 }  // namespace
 
-std::vector<ScratchInput> inputs_for_scratch(const Module& module, const Method& method, NodeId call,
-                                             const Method& region, const MemoryOptions& options) {
+std::vector<ScratchPort> inputs_for_scratch(const Module& module, const Method& method, NodeId call,
+                                            const Method& region, const MemoryOptions& options) {
   const Node& node = method.node(call);
-  const bool allowed = options.input_scratch && options.allows_sub_buffers() && options.banks.empty() &&
+  const bool allowed = options.inputs_in_scratch && options.allows_sub_buffers() && options.banks.empty() &&
                        runs_nested_programs(module.delegates[node.delegate].backend.c_str());
   // A single instruction has nothing that could lie where its inputs were.
   if (!allowed || node.regions.size() != 1 || node.regions[0].nodes.size() < 2) return {};
@@ -68,7 +68,7 @@ std::vector<ScratchInput> inputs_for_scratch(const Module& module, const Method&
   const IdVector<ValueId, int> uses = ir::count_uses(method);
   const std::vector<StatePort> changed = find_state_ports(module, method, call, options);
   const ir::ValueList& inputs = inputs_of(node);
-  std::vector<ScratchInput> found;
+  std::vector<ScratchPort> found;
   for (size_t k = 0; k < inputs.size(); ++k) {
     const int32_t input = static_cast<int32_t>(k);
     const bool in_place = std::any_of(changed.begin(), changed.end(), [&](const auto& p) { return p.input == input; });
@@ -76,32 +76,63 @@ std::vector<ScratchInput> inputs_for_scratch(const Module& module, const Method&
     if (is_read_within(node.regions[0], uses, k)) found.push_back({input, packing::kAnywhere});
   }
   if (found.empty() || (found.size() > 1 && ir::has_static_sizes(region))) return found;
-  const auto bytes = [&](const ScratchInput& one) {
-    return ir::max_bytes(method.tensor(inputs[one.input]), module.symbols);
+  const auto bytes = [&](const ScratchPort& one) {
+    return ir::max_bytes(method.tensor(inputs[one.port]), module.symbols);
   };
-  const auto smaller = [&](const ScratchInput& a, const ScratchInput& b) { return bytes(a) < bytes(b); };
-  return {{std::max_element(found.begin(), found.end(), smaller)->input, 0}};
+  const auto smaller = [&](const ScratchPort& a, const ScratchPort& b) { return bytes(a) < bytes(b); };
+  return {{std::max_element(found.begin(), found.end(), smaller)->port, 0}};
 }
 
-std::vector<ScratchInput> at_front(std::vector<ScratchInput> inputs, const Method& region, const ir::Symbols& symbols,
-                                   int64_t alignment) {
+std::vector<ScratchPort> at_front(std::vector<ScratchPort> inputs, const Method& region, const ir::Symbols& symbols,
+                                  int64_t alignment) {
   int64_t end = 0;
-  for (ScratchInput& input : inputs) {
+  for (ScratchPort& input : inputs) {
     input.offset = end;
-    end = align_up(end + ir::max_bytes(region.tensor(region.body.inputs[input.input]), symbols), alignment);
+    end = align_up(end + ir::max_bytes(region.tensor(region.body.inputs[input.port]), symbols), alignment);
   }
   return inputs;
 }
 
-std::vector<ScratchInput> as_placed(std::vector<ScratchInput> inputs, const MemoryModel& model,
-                                    const packing::Plan& plan) {
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    inputs[k].offset = plan.offsets[model.buffers.scratch_inputs[k].buffer.index];
+std::vector<ScratchPort> outputs_for_scratch(const Method& method, NodeId call, const Module& region,
+                                             const std::vector<bool>& usable, const MemoryOptions& options) {
+  const Method& inner = region.methods.front();
+  const bool allowed = options.outputs_in_scratch && options.banks.empty() && ir::has_static_sizes(inner);
+  if (!allowed || !contains(method.body.nodes, call)) return {};
+  std::vector<ScratchPort> found;
+  const auto& outputs = inner.body.outputs;
+  for (size_t k = 0; k < usable.size(); ++k) {
+    const auto* value = std::get_if<ValueId>(&outputs[k]);
+    if (!usable[k] || value == nullptr || std::count(outputs.begin(), outputs.end(), outputs[k]) != 1) continue;
+    if (inner.value(*value).kind != ir::ValueKind::kNode) continue;
+    if (ir::max_bytes(inner.tensor(*value), region.symbols) == 0) continue;
+    found.push_back({static_cast<int32_t>(k), packing::kAnywhere});
   }
-  return inputs;
+  return found;
 }
 
-std::vector<ScratchInput> inputs_in_scratch_of(const ir::Delegate& delegate) {
+ScratchPorts as_placed(ScratchPorts ports, const MemoryModel& model, const packing::Plan& plan) {
+  size_t next = 0;
+  for (std::vector<ScratchPort>* list : {&ports.inputs, &ports.outputs}) {
+    for (ScratchPort& port : *list) port.offset = plan.offsets[model.buffers.scratch_ports[next++].buffer.index];
+  }
+  return ports;
+}
+
+bool are_outputs_apart(const MemoryModel& model, const packing::Plan& plan, size_t inputs) {
+  const auto& ports = model.buffers.scratch_ports;
+  for (size_t k = inputs; k < ports.size(); ++k) {
+    const int64_t begin = plan.offsets[ports[k].buffer.index];
+    for (size_t other = inputs; other < k; ++other) {
+      const int64_t at = plan.offsets[ports[other].buffer.index];
+      if (at < begin + model.buffers.all[ports[k].buffer].size &&
+          begin < at + model.buffers.all[ports[other].buffer].size)
+        return false;
+    }
+  }
+  return true;
+}
+
+ScratchPorts ports_in_scratch_of(const ir::Delegate& delegate) {
   if (!delegate.payload.has_value() || !runs_nested_programs(delegate.backend.c_str())) return {};
   const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
   format::ProgramView nested;
@@ -109,15 +140,18 @@ std::vector<ScratchInput> inputs_in_scratch_of(const ir::Delegate& delegate) {
       format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
     return {};  // not for this to say
   }
-  std::vector<ScratchInput> inputs;
   const fb::ExecutionPlan& plan = nested.method(0);
-  for (uint32_t i = 0; i < format::length(plan.inputs()); ++i) {
-    const fb::Tensor* tensor = format::tensor_at(plan, plan.inputs()->Get(i));
-    if (tensor == nullptr || !format::is_planned(*tensor)) continue;
-    const auto offset = static_cast<int64_t>(format::planned_offset(*tensor->allocation_info()));
-    inputs.push_back({static_cast<int32_t>(i), offset});
-  }
-  return inputs;
+  const auto in_scratch = [&](const flatbuffers::Vector<int32_t>* values) {
+    std::vector<ScratchPort> ports;
+    for (uint32_t i = 0; i < format::length(values); ++i) {
+      const fb::Tensor* tensor = format::tensor_at(plan, values->Get(i));
+      if (tensor == nullptr || !format::is_planned(*tensor) || tensor->allocation_info()->memory_id() != 1) continue;
+      const auto offset = static_cast<int64_t>(format::planned_offset(*tensor->allocation_info()));
+      ports.push_back({static_cast<int32_t>(i), offset});
+    }
+    return ports;
+  };
+  return {in_scratch(plan.inputs()), in_scratch(plan.outputs())};
 }
 
 void copy_scratch_inputs(Module* module, const std::vector<MemoryOptions>& options) {
@@ -126,44 +160,48 @@ void copy_scratch_inputs(Module* module, const std::vector<MemoryOptions>& optio
     for (size_t at = 0; at < method.body.nodes.size(); ++at) {
       const NodeId call = method.body.nodes[at];
       if (!method.node(call).is(OpId::delegate)) continue;
-      for (const ScratchInput& input : inputs_in_scratch_of(module->delegates[method.node(call).delegate])) {
-        if (static_cast<size_t>(input.input) >= inputs_of(method.node(call)).size()) continue;  // the loader says so
-        const ValueId value = inputs_of(method.node(call))[input.input];
+      for (const ScratchPort& input : ports_in_scratch_of(module->delegates[method.node(call).delegate]).inputs) {
+        if (static_cast<size_t>(input.port) >= inputs_of(method.node(call)).size()) continue;  // the loader says so
+        const ValueId value = inputs_of(method.node(call))[input.port];
         if (dies_in(*module, method, method.node(call), options[m], ir::count_uses(method), value)) continue;
         const std::string name = method.value(value).name;
         ValueId own;
         const NodeId copy = make_copy_node(&method, value, name + ".own", name + ": delegate-input", &own);
-        std::get<ir::ValueList>(method.node(call).args[arg::delegate::inputs])[input.input] = own;
+        std::get<ir::ValueList>(method.node(call).args[arg::delegate::inputs])[input.port] = own;
         method.body.nodes.insert(method.body.nodes.begin() + static_cast<std::ptrdiff_t>(at++), copy);
       }
     }
   }
 }
 
-std::vector<ScratchInputBuffer> scratch_input_buffers(const Method& method, const std::vector<ScratchInput>& inputs,
-                                                      const Aliases& aliases, const Buffers& buffers) {
-  std::vector<ScratchInputBuffer> fixed;
-  for (const ScratchInput& input : inputs) {
-    const ValueHome& home = aliases.homes[method.body.inputs[input.input]];
+std::vector<ScratchPortBuffer> scratch_port_buffers(const Method& method, const ScratchPorts& ports,
+                                                    const Aliases& aliases, const Buffers& buffers) {
+  std::vector<ScratchPortBuffer> found;
+  const auto add = [&](ValueId value, int64_t offset) {
+    const ValueHome& home = aliases.homes[value];
     BERTH_CHECK(home.home == Home::kBuffer && buffers.all.contains(home.buffer));
-    fixed.push_back({home.buffer, input.offset});
+    found.push_back({home.buffer, offset});
+  };
+  for (const ScratchPort& input : ports.inputs) add(method.body.inputs[input.port], input.offset);
+  for (const ScratchPort& output : ports.outputs) {
+    add(std::get<ValueId>(method.body.outputs[output.port]), output.offset);
   }
-  return fixed;
+  return found;
 }
 
 AliasCandidates find_scratch_inputs(const Module& module, const Method& method, const MemoryOptions& options,
                                     const Liveness& live) {
   AliasCandidates found;
-  for (const auto& [call, inputs] : options.scratch_inputs) {
+  for (const auto& [call, ports] : options.scratch_ports) {
     const Node& node = method.node(call);
     const ir::ValueList& values = inputs_of(node);
     // What was compiled before and read from a program has its scratch as its last result.
     const BufferId own = live.buffers.scratch[call];
     const ValueId last = own.valid() || node.results.empty() ? ValueId{} : node.results.back();
     const BufferId scratch = last.valid() ? live.aliases.homes[last].buffer : own;
-    for (const ScratchInput& input : inputs) {
-      if (static_cast<size_t>(input.input) >= values.size() || !scratch.valid()) continue;
-      const ValueId value = values[input.input];
+    for (const ScratchPort& input : ports.inputs) {
+      if (static_cast<size_t>(input.port) >= values.size() || !scratch.valid()) continue;
+      const ValueId value = values[input.port];
       const ValueHome& home = live.aliases.homes[value];
       if (home.home != Home::kBuffer) continue;
       const packing::Buffer& from = live.buffers.all[home.buffer];
@@ -186,14 +224,14 @@ AliasCandidates find_scratch_inputs(const Module& module, const Method& method, 
 }
 
 NodeId call_with_inputs_elsewhere(const MemoryOptions& options, const MemoryModel& model, const packing::Plan& plan) {
-  for (const auto& [call, inputs] : options.scratch_inputs) {
+  for (const auto& [call, ports] : options.scratch_ports) {
     size_t there = 0;
     for (const CandidateId id : model.candidates.all.ids()) {
       const AliasCandidate& candidate = model.candidates.all[id];
       const bool lies = candidate.kind == AliasKind::kInScratch && candidate.node == call && is_taken(plan, id);
       there += lies ? 1 : 0;
     }
-    if (there != inputs.size()) return call;
+    if (there != ports.inputs.size()) return call;
   }
   return {};
 }
