@@ -10,7 +10,7 @@ using portable::ActivationKind;
 using portable::Product;
 
 constexpr int64_t kRows = 8;      // of a group, as in tile.comp
-constexpr int64_t kColumns = 32;  // likewise
+constexpr int64_t kColumns = 32;  // likewise, where it reads four channels at once, and half of them elsewhere
 constexpr int64_t kPlaces = 4;    // of an invocation, as in depthwise.comp
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
@@ -182,7 +182,7 @@ Error run_tiles(KernelContext& context, const Gpu& gpu, const Product& product, 
   ask.constant(static_cast<int64_t>(end.activation.kind));
   if (!texels) ask.constant(kind_of_bias(end)).constant(kind_of_start(end));
   ask_for(ask, p, end, limit);
-  return ask.run(up(p.rows, kRows) * up(p.columns(), kColumns) * p.batches(), 1);
+  return ask.run(up(p.rows, kRows) * up(p.columns(), texels ? kColumns : kColumns / 2) * p.batches(), 1);
 }
 
 }  // namespace berth::vulkan

@@ -3,8 +3,10 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 // portable::Product as product.comp computes it, for devices that are processors with vectors of eight lanes: a group
-// computes eight rows by 32 columns. A lane reads a row of A for all lanes, which get it by shuffles, and has four
+// computes eight rows by 16 columns. A lane reads a row of A for all lanes, which get it by shuffles, and has two
 // columns. VECTORS: A and B have their channels side by side, four a texel, and C its rows; tiles.cc has checked that.
+// It has 32 columns, four a lane: with as many, what computes a channel at a time takes a third longer to compile, and
+// only convolutions of a picture, which need it, a tenth less to run.
 //
 // Loops are few and run over numbers, so that one pipeline does for all sizes: compiling one takes a tenth of a second.
 //
@@ -29,7 +31,11 @@ layout(set = 0, binding = 4) uniform samplerBuffer bias;
 layout(set = 0, binding = 5) uniform samplerBuffer start;
 
 const int ROWS = 8;
+#ifdef VECTORS
 const int COLUMNS = 4;  // of a lane
+#else
+const int COLUMNS = 2;
+#endif
 const int WIDTH = COLUMNS * GROUP;
 
 float finished(float x, float low, float high) {
