@@ -89,7 +89,7 @@ Expected<Liveness> Analysis::run() {
   BERTH_TRY(finish_outputs());
   drop_unused_buffers(&out_);
   out_.buffers.output_scratch = scratch_buffers(method_, scratch_outputs_, out_.aliases, out_.buffers);
-  out_.buffers.scratch_ports = scratch_port_buffers(method_, options_.own_scratch_ports, out_.aliases, out_.buffers);
+  out_.buffers.scratch_ports = scratch_port_buffers(method_, options_.own_scratch_ports, out_.aliases);
   return std::move(out_);
 }
 

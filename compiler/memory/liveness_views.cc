@@ -64,6 +64,7 @@ ViewReason Analysis::view_reason(const Node& node) const {
     if (state_at(base).valid()) return ViewReason::kOutputOfState;
     if (is_input_buffer(base)) return ViewReason::kOutputOfInput;
   }
+  if (home == Home::kCaller && own_scratch_[result]) return ViewReason::kOutputOfInput;
   if (home == Home::kCaller) return ViewReason::kCallersMemory;
   if (lies_in_scratch_output(base) &&
       ir::max_bytes(to, module_.symbols) > out_.buffers.all[out_.aliases.homes[base].buffer].size)

@@ -121,6 +121,7 @@ ScratchPorts as_placed(ScratchPorts ports, const MemoryModel& model, const packi
 bool are_outputs_apart(const MemoryModel& model, const packing::Plan& plan, size_t inputs) {
   const auto& ports = model.buffers.scratch_ports;
   for (size_t k = inputs; k < ports.size(); ++k) {
+    if (!ports[k].buffer.valid()) return false;
     const int64_t begin = plan.offsets[ports[k].buffer.index];
     for (size_t other = inputs; other < k; ++other) {
       const int64_t at = plan.offsets[ports[other].buffer.index];
@@ -175,14 +176,14 @@ void copy_scratch_inputs(Module* module, const std::vector<MemoryOptions>& optio
 }
 
 std::vector<ScratchPortBuffer> scratch_port_buffers(const Method& method, const ScratchPorts& ports,
-                                                    const Aliases& aliases, const Buffers& buffers) {
+                                                    const Aliases& aliases) {
   std::vector<ScratchPortBuffer> found;
   const auto add = [&](ValueId value, int64_t offset) {
     const ValueHome& home = aliases.homes[value];
-    BERTH_CHECK(home.home == Home::kBuffer && buffers.all.contains(home.buffer));
-    found.push_back({home.buffer, offset});
+    found.push_back({home.home == Home::kBuffer ? home.buffer : BufferId(), offset});
   };
   for (const ScratchPort& input : ports.inputs) add(method.body.inputs[input.port], input.offset);
+  BERTH_CHECK(std::all_of(found.begin(), found.end(), [](const auto& input) { return input.buffer.valid(); }));
   for (const ScratchPort& output : ports.outputs) {
     add(std::get<ValueId>(method.body.outputs[output.port]), output.offset);
   }

@@ -39,8 +39,8 @@ std::vector<ScratchPort> at_front(std::vector<ScratchPort> inputs, const ir::Met
 /// The same ports where the plan of `model`, the region's, has them.
 ScratchPorts as_placed(ScratchPorts ports, const MemoryModel& model, const packing::Plan& plan);
 
-/// Whether no two outputs of Buffers::scratch_ports, which has `inputs` inputs before them, share bytes: one may be a
-/// view of the other, or its part. `model` and `plan` are the region's.
+/// Whether each output of Buffers::scratch_ports, which has `inputs` inputs before them, has bytes of its own: one may
+/// be a view of the other, or its part. `model` and `plan` are the region's.
 bool are_outputs_apart(const MemoryModel& model, const packing::Plan& plan, size_t inputs);
 
 /// Those of a delegate of Berth's that was compiled before: what its nested program has in its scratch.
@@ -50,9 +50,10 @@ ScratchPorts ports_in_scratch_of(const ir::Delegate& delegate);
 /// that is read elsewhere too or is not in an arena, is copied for the call. `options`: one for each method.
 void copy_scratch_inputs(ir::Module* module, const std::vector<MemoryOptions>& options);
 
-/// Buffers::scratch_ports of `ports`, of `method`, which is that of a region module: inputs, then outputs.
+/// Buffers::scratch_ports of `ports`, of `method`, which is that of a region module: inputs, then outputs. The buffer
+/// of an output that has none is invalid.
 std::vector<ScratchPortBuffer> scratch_port_buffers(const ir::Method& method, const ScratchPorts& ports,
-                                                    const Aliases& aliases, const Buffers& buffers);
+                                                    const Aliases& aliases);
 
 /// The candidates for the inputs of MemoryOptions::scratch_ports. Those that cannot be, as an input has no buffer of
 /// its own, are left out.

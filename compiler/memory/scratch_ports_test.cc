@@ -242,6 +242,18 @@ TEST(ScratchPorts, AnOutputThatKeepsTooMuchInUseLiesElsewhere) {
             only_method(testing::program_of(text, testing::as_written())).arenas[0].bytes);
 }
 
+// Where inputs are the call's, a view of one would be as well.
+TEST(ScratchPorts, AViewOfAnInputIsCopiedIntoTheScratch) {
+  const std::string text = made_last("%y: f32[64], %z: f32[8,8]", R"(%e: f32[8,8] = aten::view_copy(%a, [8, 8])
+        yield %d, %e)",
+                                     "return %y, %z");
+  for (const bool inputs : {false, true}) {
+    MemoryOptions options = all_in_scratch();
+    options.inputs_in_scratch = inputs;
+    EXPECT_EQ(outputs_in_scratch(text, options), 2) << inputs;
+  }
+}
+
 TEST(ScratchPorts, OutputsThatShareBytesOrAreTheCallersLieElsewhere) {
   EXPECT_EQ(
       outputs_in_scratch(made_last("%y: f32[64], %z: f32[32]", R"(%e: f32[32] = aten::slice_copy.Tensor(%d, 0, 0, 32, 1)
