@@ -96,7 +96,8 @@ std::vector<ScratchPort> at_front(std::vector<ScratchPort> inputs, const Method&
 std::vector<ScratchPort> outputs_for_scratch(const Method& method, NodeId call, const Module& region,
                                              const std::vector<bool>& usable, const MemoryOptions& options) {
   const Method& inner = region.methods.front();
-  const bool allowed = options.outputs_in_scratch && options.banks.empty() && ir::has_static_sizes(inner);
+  const bool allowed = options.outputs_in_scratch && options.allows_sub_buffers() && options.banks.empty() &&
+                       ir::has_static_sizes(inner);
   if (!allowed || !contains(method.body.nodes, call)) return {};
   std::vector<ScratchPort> found;
   const auto& outputs = inner.body.outputs;
@@ -160,8 +161,9 @@ void copy_scratch_inputs(Module* module, const std::vector<MemoryOptions>& optio
     Method& method = module->methods[m];
     for (size_t at = 0; at < method.body.nodes.size(); ++at) {
       const NodeId call = method.body.nodes[at];
-      if (!method.node(call).is(OpId::delegate)) continue;
-      for (const ScratchPort& input : ports_in_scratch_of(module->delegates[method.node(call).delegate]).inputs) {
+      const ir::DelegateId delegate = method.node(call).delegate;
+      if (!method.node(call).is(OpId::delegate) || !module->delegates.contains(delegate)) continue;
+      for (const ScratchPort& input : ports_in_scratch_of(module->delegates[delegate]).inputs) {
         if (static_cast<size_t>(input.port) >= inputs_of(method.node(call)).size()) continue;  // the loader says so
         const ValueId value = inputs_of(method.node(call))[input.port];
         if (dies_in(*module, method, method.node(call), options[m], ir::count_uses(method), value)) continue;
