@@ -262,6 +262,20 @@ TEST_F(MethodSizesTest, AnInputMayHaveItsSizesBeforeItsElements) {
   EXPECT_EQ(method_->set_input_sizes(2, none, DType::kF32), Error::kInvalidArgument);
 }
 
+// They may be where the host must not look.
+TEST_F(MethodSizesTest, ElementsOfAnInputThatHasItsSizesAloneAreNotMoved) {
+  ASSERT_EQ(load(sum_and_relu(), 768), Error::kOk) << report_.message;
+  const int32_t four[] = {4};
+  const int32_t most[] = {kMost};
+  for (const size_t input : {0, 1}) ASSERT_EQ(method_->set_input_sizes(input, four, DType::kF32), Error::kOk) << said();
+  void* const before = method_->get_input(1).tensor().raw();
+  std::memset(before, 1, 16);
+  ASSERT_EQ(method_->set_input_sizes(0, most, DType::kF32), Error::kOk) << said();
+  const void* const after = method_->get_input(1).tensor().raw();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(*static_cast<const uint8_t*>(after), kMark);
+}
+
 TEST_F(MethodSizesTest, AnInputOfTheCallersHasNoSizesWithoutElements) {
   ProgramDesc program = sum_and_relu();
   std::get<TensorDesc>(program.methods[0].values[1]).planned.reset();

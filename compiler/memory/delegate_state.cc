@@ -4,8 +4,7 @@
 
 #include "base/backend_facts.h"
 #include "compiler/ir/arguments.h"
-#include "format/nested.h"
-#include "format/verify.h"
+#include "compiler/memory/nested_payload.h"
 
 namespace berth::memory {
 namespace {
@@ -145,14 +144,9 @@ class PortFinder {
 /// What the nested program of a payload says: a value that is an input and an output.
 std::vector<StatePort> ports_of(const ir::Delegate& delegate) {
   std::vector<StatePort> ports;
-  if (!runs_nested_programs(delegate.backend.c_str())) return ports;
-  const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
-  format::ProgramView nested;
-  if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||
-      format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
-    return ports;  // not for this to say
-  }
-  const fb::ExecutionPlan& plan = nested.method(0);
+  const auto nested = nested_payload(delegate);
+  if (!nested.has_value()) return ports;
+  const fb::ExecutionPlan& plan = nested->program.method(0);
   for (uint32_t i = 0; i < plan.inputs()->size(); ++i) {
     for (uint32_t k = 0; k < plan.outputs()->size(); ++k) {
       if (plan.inputs()->Get(i) == plan.outputs()->Get(k)) {

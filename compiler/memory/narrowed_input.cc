@@ -1,9 +1,8 @@
 #include "compiler/memory/narrowed_input.h"
 
 #include "compiler/ir/arguments.h"
+#include "compiler/memory/nested_payload.h"
 #include "format/narrowing.h"
-#include "format/nested.h"
-#include "format/verify.h"
 #include "format/verify_nested.h"
 
 namespace berth::memory {
@@ -27,17 +26,13 @@ bool is_one_chain(const Method& method, const ir::Graph& region) {
          std::get<ir::ValueList>(node.args[arg::fused_elementwise_out::inputs]) == region.inputs;
 }
 
-/// The same of a nested program. A payload that is not one is not for this to judge.
-bool is_one_chain(Span<const uint8_t> payload) {
-  uint32_t version = 0;
-  const auto file = format::open_nested(payload, nullptr, &version);
-  format::ProgramView nested;
-  if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||
-      format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
-    return false;
-  }
-  std::vector<uint8_t> ports(format::nested_port_bytes(nested), 0);
-  return format::verify_nested(nested, version, ports, nullptr) == Error::kOk && format::narrows_in_place(nested);
+/// The same of a nested program that was compiled before.
+bool is_one_chain(const ir::Delegate& delegate) {
+  const auto nested = nested_payload(delegate);
+  if (!nested.has_value()) return false;
+  std::vector<uint8_t> ports(format::nested_port_bytes(nested->program), 0);
+  return format::verify_nested(nested->program, nested->version, ports, nullptr) == Error::kOk &&
+         format::narrows_in_place(nested->program);
 }
 
 }  // namespace
@@ -53,7 +48,7 @@ ValueId narrowed_input(const ir::Module& module, const Method& method, const Nod
                         element_size(to.dtype) < element_size(from.dtype);
   if (!narrower) return {};
   const bool only_that = delegate.payload.has_value()
-                             ? is_one_chain(delegate.payload->bytes())
+                             ? is_one_chain(delegate)
                              : call.regions.size() == 1 && is_one_chain(method, call.regions[0]);
   return only_that ? inputs[0] : ValueId();
 }

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "base/backend_facts.h"
 #include "base/math.h"
-#include "format/nested.h"
+#include "compiler/memory/nested_payload.h"
 #include "format/tensor_facts.h"
-#include "format/verify.h"
 
 namespace berth::memory {
 namespace {
@@ -194,15 +192,9 @@ PackedModel split_output_scratch(MemoryModel model, packing::Plan plan) {
 bool payload_uses_as_scratch(const ir::Module& module, const Method& method, ValueId value) {
   const ir::Value& made = method.value(value);
   if (made.kind != ir::ValueKind::kNode || !method.node(made.node).delegate.valid()) return false;
-  const ir::Delegate& delegate = module.delegates[method.node(made.node).delegate];
-  if (!delegate.payload.has_value() || !runs_nested_programs(delegate.backend.c_str())) return false;
-  const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
-  format::ProgramView nested;
-  if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||
-      format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
-    return false;  // not for this to say
-  }
-  const fb::ExecutionPlan& plan = nested.method(0);
+  const auto nested = nested_payload(module.delegates[method.node(made.node).delegate]);
+  if (!nested.has_value()) return false;
+  const fb::ExecutionPlan& plan = nested->program.method(0);
   const uint32_t result = static_cast<uint32_t>(made.result);
   if (result >= plan.outputs()->size()) return false;
   const fb::Tensor* output = format::tensor_at(plan, plan.outputs()->Get(result));

@@ -36,9 +36,9 @@ Failure in_delegate_call(const ir::Module& module, const ir::Method& method, con
                          const Failure& failure);
 
 /// Plans the region of `call`, whose delegate has no payload. Inputs that may lie in the scratch do; the plan around it
-/// has to have them there, or ask again without MemoryOptions::inputs_in_scratch. Of outputs there are three plans, of
-/// which the one is taken that needs the fewest bytes, with those of the outputs that may be used: they lie beside the
-/// scratch; they hold, until they are written, what is dead by then (output_scratch.h); they lie in the scratch.
+/// has to have them there, or ask again without MemoryOptions::inputs_in_scratch. Outputs that may lie in the scratch
+/// do where that takes fewer bytes than both apart. Where none may, outputs hold, until they are first written, what is
+/// dead by then, if that makes the scratch smaller (output_scratch.h).
 ///
 /// Failures as region_module() and plan_schedule(), OutOfResources for a scratch that no tensor can be.
 Expected<DelegatePlan> plan_delegate(const ir::Module& module, const ir::Method& method, ir::NodeId call,

@@ -8,9 +8,8 @@
 #include "compiler/ir/delegate.h"
 #include "compiler/memory/copy_node.h"
 #include "compiler/memory/delegate_state.h"
-#include "format/nested.h"
+#include "compiler/memory/nested_payload.h"
 #include "format/tensor_facts.h"
-#include "format/verify.h"
 
 namespace berth::memory {
 namespace {
@@ -135,14 +134,9 @@ bool are_outputs_apart(const MemoryModel& model, const packing::Plan& plan, size
 }
 
 ScratchPorts ports_in_scratch_of(const ir::Delegate& delegate) {
-  if (!delegate.payload.has_value() || !runs_nested_programs(delegate.backend.c_str())) return {};
-  const auto file = format::open_nested(delegate.payload->bytes(), nullptr);
-  format::ProgramView nested;
-  if (!file.ok() || format::ProgramView::open(*file, &nested, nullptr) != Error::kOk ||
-      format::verify_program(nested, nullptr) != Error::kOk || nested.method_count() != 1) {
-    return {};  // not for this to say
-  }
-  const fb::ExecutionPlan& plan = nested.method(0);
+  const auto nested = nested_payload(delegate);
+  if (!nested.has_value()) return {};
+  const fb::ExecutionPlan& plan = nested->program.method(0);
   const auto in_scratch = [&](const flatbuffers::Vector<int32_t>* values) {
     std::vector<ScratchPort> ports;
     for (uint32_t i = 0; i < format::length(values); ++i) {

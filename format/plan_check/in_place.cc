@@ -84,27 +84,21 @@ bool allows_in_place(PlanGraph& graph, const InPlaceRule& rule, int32_t result, 
   return is_recorded_in_place(graph, result, value);
 }
 
-Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
+/// `message` has two %s, for the values.
+Error refused(const SweepState& state, const char* message, int32_t first, int32_t second) {
   PlanGraph& graph = state.graph;
   char place[64];
-  char first[48];
-  char second[48];
+  char names[2][48];
   std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", state.method, state.now);
-  return fail(state.report, Error::kInvalidProgram, place,
-              "it writes %s over bytes of %s, which it reads; the operator does not allow that",
-              describe_value(graph, writer, first, sizeof first),
-              describe_value(graph, graph.value[read], second, sizeof second));
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence, message, describe_value(graph, first, names[0], sizeof names[0]),
+                describe_value(graph, second, names[1], sizeof names[1]));
+  return fail(state.report, Error::kInvalidProgram, place, "%s", sentence);
 }
 
-Error result_refused(const SweepState& state, int32_t result, int32_t scratch) {
-  PlanGraph& graph = state.graph;
-  char place[64];
-  char first[48];
-  char second[48];
-  std::snprintf(place, sizeof place, "methods[%d].instructions[%d]", state.method, state.now);
-  return fail(
-      state.report, Error::kInvalidProgram, place, "its result %s lies in %s, its scratch, and no record says so",
-      describe_value(graph, result, first, sizeof first), describe_value(graph, scratch, second, sizeof second));
+Error in_place_refused(const SweepState& state, int32_t writer, int32_t read) {
+  return refused(state, "it writes %s over bytes of %s, which it reads; the operator does not allow that", writer,
+                 state.graph.value[read]);
 }
 
 Error check_result(SweepState& state, const InPlaceRule& rule, int32_t value) {
@@ -148,7 +142,7 @@ Error check_results_in_scratch(SweepState& state, const fb::DelegateCall& call, 
     if (!graph.overlap(item, bytes)) continue;
     if (!graph.spend(1)) return stopped(state);
     if (graph.meta != nullptr && is_recorded_within(graph, scratch, v, v, scratch)) continue;
-    return result_refused(state, v, scratch);
+    return refused(state, "its result %s lies in %s, its scratch, and no record says so", v, scratch);
   }
   return Error::kOk;
 }

@@ -413,6 +413,19 @@ void plan_with_and_without(unsigned seed, int rounds) {
   }
 }
 
+// x lies within s or beside it, so that what is on top of both ends in y's rounding, 8 bytes, and not in x's 15.
+TEST(ChosenAliases, TheBoundLeavesNoRoomForTheRoundingOfWhatLiesWithin) {
+  Problem p;
+  p.buffers = {{33, 16, 0, 2, 0, kAnywhere}, {64, 16, 1, 2, 0, kAnywhere}, {24, 16, 1, 3, 0, kAnywhere}};
+  p.candidates = {{0, 1, 0, 0, kAlone}};
+  EXPECT_EQ(lower_bound(p), 64 + 24);
+  const Plan plan = planned(p, Planner::kBest);
+  EXPECT_EQ(plan.spaces[0].height, 64 + 24);
+  EXPECT_TRUE(plan.optimal()) << "without a search";
+  p.candidates[0].offset = 48;
+  EXPECT_EQ(lower_bound(p), 48 + 64 + 32 - 16 - 15) << "x may reach out of s, and be the topmost one";
+}
+
 TEST(ChosenAliases, TheBoundCountsThemAndIsNeverAboveAPlan) { plan_with_and_without(berth::testing::new_seed(), 100); }
 
 // None was taken, and the search spent its nodes below what any plan without them needs.
