@@ -32,7 +32,7 @@ struct QuantizedTile {
   uint32_t flip = 0;          // 0x80808080 for signed inputs
   const int8_t* b = nullptr;  // the first panel; the next is panel_step bytes on
   int64_t panel_step = 0;
-  int64_t ahead = 0;        // bytes to the weights that are read after these
+  int64_t ahead = 0;        // bytes to the weights that are read after these, and are to be fetched; 0: they are near
   int32_t* sums = nullptr;  // [row][column of all panels]
 };
 

@@ -25,7 +25,7 @@ BERTH_TARGET void tile(const QuantizedTile& t) {
 #pragma GCC unroll 16
       for (int v = 0; v < kPanels; ++v) {
         // Few rows wait for weights.
-        if (kPanels == kMaxTilePanels) __builtin_prefetch(b + v * t.panel_step + t.ahead, 0, 2);
+        if (kPanels == kMaxTilePanels && t.ahead > 0) __builtin_prefetch(b + v * t.panel_step + t.ahead, 0, 2);
 #pragma GCC unroll 16
         for (int part = 0; part < kParts; ++part) {
           columns[v * kParts + part] = load_columns(b + v * t.panel_step + part * static_cast<int>(sizeof(Sum)));
