@@ -274,6 +274,7 @@ namespace fused_attention_out { enum : size_t { query, key, value, mask, heads, 
 namespace fused_elementwise_out { enum : size_t { inputs, code, constants }; }
 namespace fused_lstm_cell_out { enum : size_t { gates, hidden, cell, weight, packing }; }
 namespace fused_lstm_out { enum : size_t { gates, hidden, cell, weight, reverse }; }
+namespace fused_lstm_gates_out { enum : size_t { gates, cell, order }; }
 namespace fused_shuffle_out { enum : size_t { parts, groups, sizes }; }
 namespace quantized_linear_out { enum : size_t { input, input_scale, input_zero_point, weight, weight_zero_point, scale,
     bias, residual, activation, alpha, beta, middle_scale, middle_zero_point, residual_scale, residual_zero_point,

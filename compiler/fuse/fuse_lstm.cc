@@ -14,8 +14,13 @@ using ir::ValueId;
 
 class RegionLstm {
  public:
-  RegionLstm(ir::Module& module, ir::Method& method, const passes::Options& options, Graph& graph)
-      : method_(method), graph_(graph), build_(module, method, graph), context_(module, method, options) {}
+  /// `gates`: steps whose products are other operators' become one without them.
+  RegionLstm(ir::Module& module, ir::Method& method, const passes::Options& options, Graph& graph, bool gates)
+      : method_(method),
+        graph_(graph),
+        build_(module, method, graph),
+        context_(module, method, options),
+        gates_(gates) {}
 
   Expected<bool> run() {
     const std::vector<NodeId> old = std::move(graph_.nodes);
@@ -25,6 +30,9 @@ class RegionLstm {
       bool done = false;
       if (method_.node(id).is(OpId::mul_out)) {
         BERTH_ASSIGN_OR_RETURN(done, step(id));
+        if (!done && gates_) {
+          BERTH_ASSIGN_OR_RETURN(done, step_of_gates(id));
+        }
       }
       if (!done) graph_.nodes.push_back(id);
     }
@@ -49,8 +57,31 @@ class RegionLstm {
     BERTH_ASSIGN_OR_RETURN(
         const std::vector<ValueId> made,
         build_.create(OpId::fused_lstm_cell_out, {gates, step.hidden, cell, weight, std::string()}, source));
-    // What stands between the sum of the new cell and here goes on reading that.
-    const ValueId old[] = {method_.node(id).results[0], step.new_cell};
+    return replace(id, step.new_cell, made);
+  }
+
+  Expected<bool> step_of_gates(NodeId id) {
+    const auto found = match_lstm_gates(context_, method_.node(id));
+    if (!found) return false;
+    const LstmStep& step = *found;
+    context_.remark(method_.node(id), Reason::kFused, "berth::lstm_gates");
+    const std::string source = method_.node(id).source;
+    const std::vector<Dim>& all = method_.tensor(step.input).shape;
+    const std::vector<Dim> wide = {Dim(ir::max_numel(method_.tensor(step.input), {}) / all.back().value), all.back()};
+    const std::vector<Dim> rows = {wide[0], Dim(wide[1].value / 4)};
+    BERTH_ASSIGN_OR_RETURN(const ValueId gates, with_shape(context_, build_, step.input, wide, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId cell, with_shape(context_, build_, step.cell, rows, source));
+    const std::vector<int64_t> order(step.order.begin(), step.order.end());
+    BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
+                           build_.create(OpId::fused_lstm_gates_out, {gates, cell, ir::dims(order)}, source));
+    return replace(id, step.new_cell, made);
+  }
+
+  // `made`: the hidden state, which `id` gives, and the cell. What stands between the sum of the new cell and here goes
+  // on reading that.
+  Expected<bool> replace(NodeId id, ValueId new_cell, const std::vector<ValueId>& made) {
+    const std::string source = method_.node(id).source;
+    const ValueId old[] = {method_.node(id).results[0], new_cell};
     for (size_t i = 0; i < 2; ++i) {
       // The model may have more dimensions, of one place each.
       const std::vector<Dim> shape = method_.tensor(old[i]).shape;
@@ -67,6 +98,7 @@ class RegionLstm {
   Context context_;
   LstmOperands operands_{context_, build_};
   Replacements replaced_;
+  bool gates_;
   bool changed_ = false;
 };
 
@@ -74,7 +106,8 @@ class RegionLstm {
 
 Expected<passes::Changed> fuse_lstm(ir::Module& module, const Targets& targets, const passes::Options& options) {
   return for_each_region(module, targets, [&](ir::Method& method, const targets::Target& target, Graph& region) {
-    return target.fuses ? RegionLstm(module, method, options, region).run() : Expected<bool>(false);
+    if (!target.fuses) return Expected<bool>(false);
+    return RegionLstm(module, method, options, region, takes_bytes(target)).run();
   });
 }
 

@@ -1,4 +1,5 @@
-// Steps of an LSTM, alone and joined. The fears: gates in another order, a cell that others read.
+// Steps of an LSTM, alone and joined. The fears: gates in another order, a cell that others read, rows of something
+// else than four gates.
 #include "compiler/fuse/fuse_lstm.h"
 
 #include "base/text_testing.h"
@@ -68,6 +69,44 @@ TEST(FuseLstm, LstmStepsStaySeparateWhereOthersReadTheCellOrTheGatesDiffer) {
   const Fused some = fused_lstm({"0", "1", "1"}, "return %h3, %h2, %c3");
   EXPECT_EQ(some.operators(), "berth::linear berth::lstm aten::select_copy.int aten::select_copy.int berth::lstm_cell")
       << some.text;
+}
+
+// The sums of the gates by whatever operator, in any order, of rows that have a place more.
+std::string steps_behind(const std::string& sums, const std::string& rest) {
+  return "method forward(%x: f32[3,8], %c0: f32[3,2]) {\n" + sums + R"(
+      %p: f32[3,6], %q: f32[3,2] = aten::split_with_sizes_copy(%a, [6, 2], 1)
+      %z: f32[3,6] = aten::sigmoid(%p)
+      %i: f32[3,2], %o: f32[3,2], %f: f32[3,2] = aten::split_with_sizes_copy(%z, [2, 2, 2], 1)
+      %t: f32[3,2] = aten::tanh(%q)
+      %m: f32[3,2] = aten::mul.Tensor(%i, %t)
+      %k: f32[3,2] = aten::mul.Tensor(%f, %c0)
+      %c1: f32[3,2] = aten::add.Tensor(%k, %m, 1)
+      %y: f32[3,2] = aten::tanh(%c1)
+      %h1: f32[3,2] = aten::mul.Tensor(%o, %y)
+)" + rest +
+         "}";
+}
+
+TEST(FuseLstm, GatesOfAnyProductAreOneOperator) {
+  const Fused one = fused(steps_behind("%a: f32[3,8] = aten::cumsum(%x, 1)", "return %h1, %c1\n"));
+  EXPECT_EQ(one.operators(), "aten::cumsum berth::lstm_gates") << one.text;
+  EXPECT_NE(one.text.find("[0, 2, 3, 1])"), std::string::npos) << one.text;
+  // The cell is read before the hidden state is made, and the sums are an output too.
+  const Fused read = fused(steps_behind("%a: f32[3,8] = aten::cumsum(%x, 1)", "return %h1, %c1, %a, %y\n"));
+  EXPECT_EQ(read.count("berth::lstm_gates"), 1U) << read.text;
+}
+
+TEST(FuseLstm, RowsWithMoreThanFourGatesAreNotAStep) {
+  const std::string wide = R"(
+      %b: f32[3,10] = aten::constant_pad_nd(%x, [0, 2], 0)
+      %a: f32[3,10] = aten::cumsum(%b, 1)
+  )";
+  std::string text = steps_behind(wide, "return %h1, %c1\n");
+  const std::string split = "%q: f32[3,2] = aten::split_with_sizes_copy(%a, [6, 2], 1)";
+  text.replace(text.find(split), split.size(),
+               "%q: f32[3,2], %e: f32[3,2] = aten::split_with_sizes_copy(%a, [6, 2, 2], 1)");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.count("berth::lstm_gates"), 0U) << one.text;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ using ir::ValueId;
 
 class LstmMatcher {
  public:
-  explicit LstmMatcher(const Context& context) : context_(context) {}
+  /// `gates`: whatever makes the sums of the gates.
+  LstmMatcher(const Context& context, bool gates) : context_(context), gates_(gates) {}
 
   // `node` as what gives the hidden state of a step.
   std::optional<LstmStep> match(const Node& node) const {
@@ -46,7 +47,8 @@ class LstmMatcher {
       if (!products(context_.maker(value_argument(*sum, k)), context_.maker(value_argument(*sum, 1 - k)), output, size,
                     &step))
         continue;
-      if (!in_quarters(step.order) || !recurrence(output.base, size, &step)) return std::nullopt;
+      if (!in_quarters(step.order)) return std::nullopt;
+      if (!(gates_ ? four_gates(output.base, size, &step) : recurrence(output.base, size, &step))) return std::nullopt;
       return step;
     }
     return std::nullopt;
@@ -87,6 +89,14 @@ class LstmMatcher {
       seen[quarter] = true;
     }
     return true;
+  }
+
+  // The gates as rows of four.
+  bool four_gates(ValueId gates, int64_t size, LstmStep* step) const {
+    step->input = gates;
+    const ir::TensorType& type = context_.type(gates);
+    return is_plain(context_, gates) && type.rank() >= 1 && type.shape.back() == Dim(4 * size) &&
+           elements(gates) == 4 * elements(step->cell);
   }
 
   // The gates as input part + hidden * weight, with a bias perhaps.
@@ -133,12 +143,17 @@ class LstmMatcher {
   }
 
   const Context& context_;
+  bool gates_;
 };
 
 }  // namespace
 
 std::optional<LstmStep> match_lstm_step(const Context& context, const Node& node) {
-  return LstmMatcher(context).match(node);
+  return LstmMatcher(context, false).match(node);
+}
+
+std::optional<LstmStep> match_lstm_gates(const Context& context, const Node& node) {
+  return LstmMatcher(context, true).match(node);
 }
 
 }  // namespace berth::fuse

@@ -26,6 +26,10 @@ struct LstmStep {
 /// `node` as what gives the hidden state of a step. Its sizes are known.
 std::optional<LstmStep> match_lstm_step(const Context& context, const ir::Node& node);
 
+/// The same where the sums of the gates are whatever they are: `input` is all four in a row, `bias`, `hidden` and
+/// `weight` are invalid.
+std::optional<LstmStep> match_lstm_gates(const Context& context, const ir::Node& node);
+
 /// Weights and gates in the order i, f, g, o, each made once.
 class LstmOperands {
  public:

@@ -314,6 +314,23 @@ Expected<Types> infer_fused_lstm_cell(const ShapeQuery& query) {
   return Types{args.type(DType::kF32, hidden.shape), args.type(DType::kF32, hidden.shape)};
 }
 
+Expected<Types> infer_fused_lstm_gates(const ShapeQuery& query) {
+  namespace at = arg::fused_lstm_gates_out;
+  const ShapeArgs args(query);
+  const TensorType &gates = args.tensor(at::gates), &cell = args.tensor(at::cell);
+  for (const TensorType* type : {&gates, &cell}) {
+    BERTH_TRY(expect_f32(args, *type));
+    BERTH_TRY(args.expect_rank(*type, 2, 2, "rows"));
+  }
+  BERTH_TRY(args.same_size(gates.shape[0], cell.shape[0], "batch sizes"));
+  BERTH_TRY(args.same_size(gates.shape[1], args.symbols.mul(cell.shape[1], Dim(4)),
+                           "columns of the gates and of four cell states"));
+  BERTH_ASSIGN_OR_RETURN(std::vector<int64_t> order, args.integers(at::order));
+  std::sort(order.begin(), order.end());
+  if (order != std::vector<int64_t>{0, 1, 2, 3}) return args.fail("expected an order of four gates");
+  return Types{args.type(DType::kF32, cell.shape), args.type(DType::kF32, cell.shape)};
+}
+
 Expected<Types> infer_fused_lstm(const ShapeQuery& query) {
   const ShapeArgs args(query);
   const TensorType& gates = args.tensor(0);

@@ -71,6 +71,7 @@ KernelTable kernels() {
       entry<gru_out, gru_temp_bytes>(),
       entry<lstm_out, lstm_temp_bytes>(),
       entry<lstm_cell_out, portable::fused_lstm_cell_temp_bytes>(),
+      entry<lstm_gates_out>(),
       entry<shuffle_out>(),
       prepared_entry<narrow_linear_out, narrow_linear_temp_bytes, narrow_linear_prepare>(narrow_linear_release),
 #endif

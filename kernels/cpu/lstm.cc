@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/channels_last.h"
 #include "kernels/cpu/lstm_step.h"
+#include "kernels/portable/fused_lstm.h"
 #include "kernels/portable/layout_arguments.h"
 #include "kernels/portable/portable.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 // Multiplications that are worth another thread.
 constexpr int64_t kGrainWork = 1 << 18;
+// The same of units whose sums are there.
+constexpr int64_t kGrainUnits = 1 << 12;
 
 bool is_matrix(const Tensor& tensor, int64_t rows, int64_t columns) {
   return are_dense_f32(tensor) && tensor.rank() == 2 && tensor.size(0) == rows && tensor.size(1) == columns;
@@ -56,6 +59,24 @@ Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out
                              false};
       const int64_t unit = item % blocks * kRecurrentUnits;
       run_lstm_units(step, unit, std::min(unit + kRecurrentUnits, size));
+    }
+  });
+  return Error::kOk;
+}
+
+Error lstm_gates_out(KernelContext& context, const arguments::fused_lstm_gates_out& args) {
+  BERTH_RETURN_IF_ERROR(portable::prepare_lstm_gates(context, args));
+  const int64_t size = args.cell.size(1);
+  if (args.cell.numel() == 0) return Error::kOk;
+  const int64_t grain = std::max<int64_t>(1, kGrainUnits / size);
+  context.parallel_for(args.cell.size(0), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      LstmGates gates;
+      for (size_t q = 0; q < 4; ++q) gates.gate[q] = args.gates.data<float>() + (4 * row + args.order[q]) * size;
+      gates.cell = args.cell.data<float>() + row * size;
+      gates.out_hidden = args.out_hidden.data<float>() + row * size;
+      gates.out_cell = args.out_cell.data<float>() + row * size;
+      run_lstm_gates(gates, size);
     }
   });
   return Error::kOk;

@@ -8,5 +8,7 @@
 namespace berth::cpu {
 
 Error lstm_cell_out(KernelContext& context, const arguments::fused_lstm_cell_out& args);
+/// berth::lstm_gates: the new state from sums that another operator made.
+Error lstm_gates_out(KernelContext& context, const arguments::fused_lstm_gates_out& args);
 
 }  // namespace berth::cpu

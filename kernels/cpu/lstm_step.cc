@@ -40,17 +40,22 @@ BERTH_INLINE float sigmoid_times_tanh(float x, float y) {
   return (1 - t) / ((1 + exp_of_minus(x)) * (1 + t));
 }
 
-void finish(const LstmStep& step, int64_t row, int64_t begin, int64_t n, const GateSums<4>& sums) {
-  const auto& gate = sums.gate[row];
-  const float* cell = step.cell + row * step.size + begin;
-  float* out_cell = step.out_cell + row * step.size + begin;
-  float* out_hidden = step.out_hidden + row * step.size + begin;
+void finish_units(const LstmGates& gates, int64_t n) {
+  const float *i = gates.gate[0], *f = gates.gate[1], *g = gates.gate[2], *o = gates.gate[3];
+  const float* cell = gates.cell;
+  float *out_cell = gates.out_cell, *out_hidden = gates.out_hidden;
   BERTH_SIMD
   for (int64_t j = 0; j < n; ++j) {
-    const float next = cell[j] / (1 + exp_of_minus(gate[1][j])) + sigmoid_times_tanh(gate[0][j], gate[2][j]);
+    const float next = cell[j] / (1 + exp_of_minus(f[j])) + sigmoid_times_tanh(i[j], g[j]);
     out_cell[j] = next;
-    out_hidden[j] = sigmoid_times_tanh(gate[3][j], next);
+    out_hidden[j] = sigmoid_times_tanh(o[j], next);
   }
+}
+
+void finish(const LstmStep& step, int64_t row, int64_t begin, int64_t n, const GateSums<4>& sums) {
+  const int64_t at = row * step.size + begin;
+  const auto& gate = sums.gate[row];
+  finish_units({{gate[0], gate[1], gate[2], gate[3]}, step.cell + at, step.out_hidden + at, step.out_cell + at}, n);
 }
 
 void units(const LstmStep& step, int64_t begin, int64_t end) {
@@ -71,6 +76,9 @@ HWY_AFTER_NAMESPACE();
 namespace berth::cpu {
 
 HWY_EXPORT(units);
+HWY_EXPORT(finish_units);
+
+void run_lstm_gates(const LstmGates& gates, int64_t count) { HWY_DYNAMIC_DISPATCH(finish_units)(gates, count); }
 
 void run_lstm_units(const LstmStep& step, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(units)(step, begin, end); }
 

@@ -27,6 +27,16 @@ struct LstmStep {
   bool backwards = false;
 };
 
+/// Units of one row whose sums are there.
+struct LstmGates {
+  const float* gate[4] = {};  // i, f, g and o of the first
+  const float* cell = nullptr;
+  float* out_hidden = nullptr;  // apart from all that is read
+  float* out_cell = nullptr;    // may be `cell`
+};
+
+void run_lstm_gates(const LstmGates& gates, int64_t count);
+
 /// Computes units [begin, end) of the new state. REQUIRES: they are of one block.
 void run_lstm_units(const LstmStep& step, int64_t begin, int64_t end);
 

@@ -89,5 +89,50 @@ TEST(LstmCell, SaturatedGatesAndNaN) {
 
 TEST(LstmCell, ThreadsShareTheUnits) { check(2, 200, 3); }
 
+// What a step does behind its products, in any order of the gates.
+void check_gates(int32_t batch, int32_t size, const std::vector<int64_t>& order, int threads) {
+  std::mt19937 random(static_cast<unsigned>(batch * 1000 + size));
+  const Array gates = random_array(random, {batch, 4 * size}), before = random_array(random, {batch, size});
+  const auto gate = [&](int64_t row, size_t which, int64_t unit) {
+    return static_cast<double>(gates.tensor().data<float>()[(row * 4 + order[which]) * size + unit]);
+  };
+  for_each_simd_target([&](const char* target) {
+    SCOPED_TRACE(std::to_string(batch) + " x " + std::to_string(size) + ", " + target);
+    const Array hidden = f32({batch, size}), cell = f32({batch, size});
+    const testing::Outcome outcome = testing::run_with(lstm_gates_out, {gates, before, order, hidden, cell}, threads);
+    ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
+    EXPECT_TRUE(hidden.intact() && cell.intact());
+    const std::vector<double> next_hidden = hidden.values(), next_cell = cell.values();
+    for (int64_t row = 0; row < batch; ++row) {
+      for (int64_t unit = 0; unit < size; ++unit) {
+        const int64_t at = row * size + unit;
+        const double next = sigmoid(gate(row, 1, unit)) * static_cast<double>(before.tensor().data<float>()[at]) +
+                            sigmoid(gate(row, 0, unit)) * std::tanh(gate(row, 2, unit));
+        ASSERT_NEAR(next_cell[at], next, 1e-5) << row << ", " << unit;
+        ASSERT_NEAR(next_hidden[at], sigmoid(gate(row, 3, unit)) * std::tanh(next), 1e-5) << row << ", " << unit;
+      }
+    }
+  });
+}
+
+TEST(LstmGates, MatchTheirDefinitionInEveryOrder) {
+  std::vector<int64_t> order = {0, 1, 2, 3};
+  do {
+    check_gates(2, 17, order, 1);
+  } while (std::next_permutation(order.begin(), order.end()));
+  for (const int32_t size : {1, 16, 63, 128}) check_gates(1, size, {0, 2, 3, 1}, 1);
+  check_gates(300, 40, {0, 2, 3, 1}, 3);
+}
+
+TEST(LstmGates, AreRefusedInOrdersThatAreNone) {
+  for (const std::vector<int64_t>& order : {std::vector<int64_t>{0, 1, 2}, {0, 1, 2, 4}, {0, 1, 2, -1}, {0, 1, 2, 2}}) {
+    EXPECT_EQ(testing::run(lstm_gates_out, {f32({1, 8}), f32({1, 2}), order, f32({1, 2}), f32({1, 2})}),
+              Error::kInvalidArgument);
+  }
+  EXPECT_EQ(testing::run(lstm_gates_out,
+                         {f32({1, 9}), f32({1, 2}), std::vector<int64_t>{0, 1, 2, 3}, f32({1, 2}), f32({1, 2})}),
+            Error::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace berth::cpu

@@ -2214,6 +2214,16 @@ struct fused_lstm_out : Arguments {
   Tensor& out_cell = next<Tensor&>();
 };
 
+struct fused_lstm_gates_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::lstm_gates.out";
+  const Tensor& gates = next<const Tensor&>();
+  const Tensor& cell = next<const Tensor&>();
+  IntList order = next<IntList>();
+  Tensor& out_hidden = next<Tensor&>();
+  Tensor& out_cell = next<Tensor&>();
+};
+
 struct fused_shuffle_out : Arguments {
   using Arguments::Arguments;
   static constexpr const char* kOperator = "berth::shuffle.out";

@@ -8,6 +8,14 @@
 //   reverse     whether the last step comes first
 //   out         [steps, rows, size]: the hidden state after each step, in the order of `gates`
 //   out_cell    [rows, size]: the cell after the step that comes last
+//
+// berth::lstm_gates: what a step does behind its products.
+//
+//   gates       [rows, 4 * size]: the four gates, in quarters of a row
+//   cell        [rows, size]: the state before
+//   order       which quarter is i, f, g and o
+//   out_hidden, [rows, size]: the state after
+//   out_cell
 #include "kernels/portable/fused_lstm.h"
 
 #include <algorithm>
@@ -23,6 +31,12 @@ bool is_plain(const Tensor& tensor, int rank) {
   return tensor.dtype() == DType::kF32 && tensor.is_contiguous() && tensor.rank() == rank;
 }
 
+// One unit: sums of i, f, g and o, and the cell before, which becomes the one after. Returns the hidden state.
+float step_unit(const float (&sums)[4], float* cell) {
+  *cell = math::sigmoid(sums[1]) * *cell + math::sigmoid(sums[0]) * math::tanh(sums[2]);
+  return math::sigmoid(sums[3]) * math::tanh(*cell);
+}
+
 // One row, one step. `cell` is the state before and becomes the one after.
 void step_row(const float* gates, const float* before, const Tensor& weight, float* cell, float* hidden) {
   const int64_t size = weight.size(1);
@@ -34,8 +48,7 @@ void step_row(const float* gates, const float* before, const Tensor& weight, flo
     for (int64_t k = 0; k < size; ++k) {
       for (int64_t q = 0; q < 4; ++q) sums[q] += before[k] * column[(k * 4 + q) * width];
     }
-    cell[unit] = math::sigmoid(sums[1]) * cell[unit] + math::sigmoid(sums[0]) * math::tanh(sums[2]);
-    hidden[unit] = math::sigmoid(sums[3]) * math::tanh(cell[unit]);
+    hidden[unit] = step_unit(sums, cell + unit);
   }
 }
 
@@ -85,6 +98,43 @@ Error fused_lstm_out(KernelContext& context, const arguments::fused_lstm_out& ar
                out + (at * rows + row) * size);
     }
     before = out + at * rows * size;
+  }
+  return Error::kOk;
+}
+
+Error prepare_lstm_gates(KernelContext& context, const arguments::fused_lstm_gates_out& args) {
+  const bool plain =
+      is_plain(args.gates, 2) && is_plain(args.cell, 2) && is_plain(args.out_hidden, 2) && is_plain(args.out_cell, 2);
+  if (!plain) {
+    return context.fail(Error::kInvalidArgument, "gates, states and results must be f32 rows in row-major order");
+  }
+  bool seen[4] = {};
+  for (const int64_t quarter : args.order) {
+    if (quarter < 0 || quarter > 3) return context.fail(Error::kInvalidArgument, "no such quarter of the gates");
+    seen[quarter] = true;
+  }
+  if (args.order.size() != 4 || !(seen[0] && seen[1] && seen[2] && seen[3])) {
+    return context.fail(Error::kInvalidArgument, "the order is not that of four gates");
+  }
+  if (args.gates.size(0) != args.cell.size(0) || args.gates.size(1) != 4 * int64_t{args.cell.size(1)}) {
+    return context.fail(Error::kInvalidArgument, "sizes of gates and states do not go together");
+  }
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out_hidden, args.cell.sizes()));
+  BERTH_RETURN_IF_ERROR(resize_out(context, args.out_cell, args.cell.sizes()));
+  BERTH_RETURN_IF_ERROR(check_memory(context, args.gates));
+  BERTH_RETURN_IF_ERROR(check_memory(context, args.cell));
+  return check_memory(context, args.out_hidden, args.out_cell);
+}
+
+Error fused_lstm_gates_out(KernelContext& context, const arguments::fused_lstm_gates_out& args) {
+  BERTH_RETURN_IF_ERROR(prepare_lstm_gates(context, args));
+  const int64_t size = args.cell.size(1);
+  for (int64_t i = 0; i < args.cell.numel(); ++i) {
+    const float* const gates = args.gates.data<float>() + i / size * 4 * size + i % size;
+    float sums[4], cell = args.cell.data<float>()[i];
+    for (size_t q = 0; q < 4; ++q) sums[q] = gates[args.order[q] * size];
+    args.out_hidden.data<float>()[i] = step_unit(sums, &cell);
+    args.out_cell.data<float>()[i] = cell;
   }
   return Error::kOk;
 }

@@ -155,6 +155,20 @@ TEST(FusedLstm, AStepIsItsFormula) {
   expect_all_near(h.values(), {sigmoid(0.5) * std::tanh(state)});
 }
 
+TEST(FusedLstm, GatesAreAStepWithoutItsProducts) {
+  const Array h = f32({2, 1});
+  const Array c = f32({2, 1});
+  // In the order i, o, f, g.
+  const Array gates = f32({2, 4}, {0.5, 0.25, -1, 2, 1, -0.5, 0.75, -2});
+  const std::vector<int64_t> order = {0, 2, 3, 1};
+  ASSERT_EQ(run_with(fused_lstm_gates_out, {gates, f32({2, 1}, {-0.75, 3}), order, h, c}, 1, 0).error, Error::kOk);
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const double first = sigmoid(-1) * -0.75 + sigmoid(0.5) * std::tanh(2);
+  const double second = sigmoid(0.75) * 3 + sigmoid(1) * std::tanh(-2);
+  expect_all_near(c.values(), {first, second});
+  expect_all_near(h.values(), {sigmoid(0.25) * std::tanh(first), sigmoid(-0.5) * std::tanh(second)});
+}
+
 TEST(FusedLstm, ASequenceIsItsStepsInBothDirections) {
   // Three units in blocks of two: the last place of the weight is never read.
   const std::vector<double> dense = ramp(36, 0.29);
