@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "compiler/check_delegates.h"
 #include "compiler/compile.h"
+#include "compiler/implied_sizes.h"
 #include "compiler/import/onnx/import_onnx.h"
 #include "compiler/import/pt2/import_pt2.h"
 #include "compiler/import/pte/external_data.h"
@@ -95,16 +96,29 @@ struct InputFormat {
   bool (*looks_like)(Span<const uint8_t> bytes);
   Expected<ir::Module> (*load)(const MappedFile& file, const ImportOptions& options);
   bool is_certain;  // nothing else begins as its files do
+  bool takes_where;
 };
 
 // A file has the first format that it looks like. Sentences name them the other way round.
 constexpr InputFormat kFormats[] = {
-    {".ir", "the IR's text", looks_like_text, load_text, false},
-    {".pte", "a program", looks_like_program, load_program, true},
-    {".pt2", "a .pt2 archive", looks_like_archive, load_archive, false},
+    {".ir", "the IR's text", looks_like_text, load_text, false, false},
+    {".pte", "a program", looks_like_program, load_program, true, false},
+    {".pt2", "a .pt2 archive", looks_like_archive, load_archive, false, true},
     // Protobuf has no mark of its own.
-    {".onnx", "ONNX", looks_like_any, load_onnx, false},
+    {".onnx", "ONNX", looks_like_any, load_onnx, false, true},
 };
+
+// Once more where the model implies something about its sizes.
+Expected<ir::Module> load_as(const InputFormat& format, const MappedFile& file, const ImportOptions& options) {
+  Expected<ir::Module> module = format.load(file, options);
+  if (!module.ok() || !format.takes_where) return module;
+  const std::vector<std::string> implied = implied_sizes(*module);
+  if (implied.empty()) return module;
+  ImportOptions narrower = options;
+  narrower.where.insert(narrower.where.end(), implied.begin(), implied.end());
+  Expected<ir::Module> narrowed = format.load(file, narrower);
+  return narrowed.ok() ? std::move(narrowed) : std::move(module);
+}
 
 }  // namespace
 
@@ -134,7 +148,7 @@ Expected<ir::Module> load_model(const std::string& path, const ImportOptions& op
   }
   const InputFormat& format = *std::find_if(std::begin(kFormats), std::end(kFormats),
                                             [&](const InputFormat& one) { return one.looks_like(file->bytes()); });
-  auto module = format.load(*file, options);
+  auto module = load_as(format, *file, options);
   if (module.ok()) {
     module->files.push_back(path);
     return module;
