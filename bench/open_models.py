@@ -13,10 +13,11 @@ sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tests/compat")]
 
 
 class Open:
-    """A model of open sizes. `shapes(size)` are its inputs' shapes; `ranges` what --input-shape says of each input."""
+    """A model of open sizes. `shapes(size)` are its inputs' shapes; `ranges` what --input-shape says of each input,
+    `where` what --where says."""
 
-    def __init__(self, ranges, sizes, shapes, elements=None, make=None, tolerance=(1e-3, 1e-4)):
-        self.ranges, self.sizes, self.shapes, self.make = ranges, sizes, shapes, make
+    def __init__(self, ranges, sizes, shapes, elements=None, make=None, tolerance=(1e-3, 1e-4), where=()):
+        self.ranges, self.sizes, self.shapes, self.make, self.where = ranges, sizes, shapes, make, where
         self.elements, self.tolerance = elements or {}, tolerance
 
     def inputs(self, size):
@@ -30,10 +31,11 @@ class Open:
 
     def options(self, size=None):
         """For berth compile: the ranges, or one size."""
-        shapes = self.ranges
+        shapes, where = self.ranges, self.where
         if size is not None:
             shapes = {n: "x".join(map(str, s)) for n, s in self.shapes(size).items() if n in self.ranges}
-        return [f"--input-shape={name}={shape}" for name, shape in shapes.items()]
+            where = ()
+        return [*(f"--input-shape={name}={shape}" for name, shape in shapes.items()), *(f"--where={w}" for w in where)]
 
 
 def export(model, example, sizes, path):
@@ -85,7 +87,9 @@ def ones(_, shape):
 TEXT = ["input_ids", "attention_mask", "token_type_ids"]
 
 MODELS = {
-    "ppocr_det": Open({"x": "1x3x32..960x32..960"}, [96, 320, 480, 640, 960], lambda s: {"x": (1, 3, s, s)}),
+    # It joins what it has enlarged from a thirty-second of the image.
+    "ppocr_det": Open({"x": "1x3xHxW"}, [96, 320, 480, 640, 960], lambda s: {"x": (1, 3, s, s)},
+                      where=["H=32..960", "W=32..960", "H%32==0", "W%32==0"]),
     "ppocr_rec": Open({"x": "1x3x48x32..960"}, [32, 160, 320, 640, 960], lambda s: {"x": (1, 3, 48, s)}),
     "crnn": Open({"input1": "1x1x64x32..512"}, [32, 96, 160, 320, 512], lambda s: {"input1": (1, 1, 64, s)}),
     "minilm_int8": Open({n: "1x8..256" for n in TEXT}, [8, 32, 64, 128, 256], lambda s: {n: (1, s) for n in TEXT},

@@ -29,7 +29,6 @@ const char* to_string(Reason reason) {
     case Reason::kMask: return "mask-not-a-length";
     case Reason::kScale: return "scale";
     case Reason::kSmall: return "small";
-    case Reason::kOpenSizes: return "open-sizes";
     case Reason::kRowsDiffer: return "rows-differ";
     case Reason::kOrder: return "order";
   }

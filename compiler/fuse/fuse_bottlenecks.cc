@@ -104,12 +104,11 @@ class RegionBlocks {
 
   int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), context_.symbols()); }
 
-  // Whether `value`, which `node` makes or reads, is worth being never whole. A result that is larger would stand
-  // beside what the block reads, and take more memory than it saves.
+  // Whether `value`, which `node` makes or reads, is worth being never whole, at its largest. A result that is larger
+  // would stand beside what the block reads, and take more memory than it saves.
   bool is_worth(ValueId value, ValueId result, const Node& node) const {
-    const ir::TensorType& type = context_.type(value);
-    if (type.is_static() && elements(value) >= std::max(kLeastElements, elements(result))) return true;
-    context_.remark(node, type.is_static() ? Reason::kSmall : Reason::kOpenSizes, "berth::inverted_residual");
+    if (elements(value) >= std::max(kLeastElements, elements(result))) return true;
+    context_.remark(node, Reason::kSmall, "berth::inverted_residual");
     return false;
   }
 

@@ -194,14 +194,19 @@ TEST(FuseBottlenecks, PaddingIsZeroBehindTheActivation) {
   }
 }
 
-TEST(FuseBottlenecks, OpenSizesStayAsTheyAre) {
+TEST(FuseBottlenecks, OfOpenSizesTheLargestDecides) {
   const Fused one = fused_at_every_size({{"h", 63, 64}}, with_constants(kWeights, "%x: f32[1,12,h,64]", R"(
     %a: f32[1,64,h,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
     %c: f32[1,64,h,64] = aten::convolution(%a, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
     return %c
   )"));
-  EXPECT_EQ(one.count("berth::inverted_residual"), 0u) << one.text;
-  EXPECT_TRUE(one.says("open-sizes: berth::inverted_residual"));
+  EXPECT_EQ(one.count("berth::inverted_residual"), 1u) << one.text;
+  const Fused small = fused_at_every_size({{"h", 62, 63}}, with_constants(kWeights, "%x: f32[1,12,h,64]", R"(
+    %a: f32[1,64,h,64] = aten::convolution(%x, %w1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %c: f32[1,64,h,64] = aten::convolution(%a, %w2, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 64)
+    return %c
+  )"));
+  EXPECT_TRUE(small.says("small: berth::inverted_residual"));
 }
 
 }  // namespace

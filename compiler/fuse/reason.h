@@ -18,7 +18,6 @@ enum class Reason : uint8_t {
   kScale,          // scale: scales and zero points are not positive numbers, and integers, of the tensor or a channel
   kMask,           // mask-not-a-length: the mask does not say up to which key a query sees, so all are read
   kSmall,          // small: what would not be whole fits the caches or is smaller than the result; few rows or columns
-  kOpenSizes,      // open-sizes: its sizes are not known
   kRowsDiffer,     // rows-differ: a packed weight is as large as the table and holds other rows
   kOrder,          // order: the tokens, heads or columns do not lie as attention reads them
 };

@@ -85,6 +85,9 @@ struct State {
   BlockPlan plan;
   bool by_rows = false;
   Buffer dense[kBlockStages];  // for the portable kernel
+  // Where sizes are open: what `plan` may take, and whether engines and plan are for `sizes`, those of the last call.
+  bool open = false, ready = true;
+  size_t most_bytes = 0;
 };
 
 // What a thread has of an image.
@@ -191,6 +194,8 @@ Error fill(PrepareContext& context, const Args& args, State& state) {
   if (error != Error::kOk) return context.fail(error, check.message());
   state.by_rows = constant && make_block_engines(args, state.sizes, context.threads(), &state.engines, &state.plan);
   if (!state.by_rows) return unpack_for_portable(context, state);
+  state.open = has_open_sizes(args);
+  state.most_bytes = state.plan.bytes();
   for (int i = 0; i < kBlockStages; ++i) {
     Engine* engine = state.engines.of[i].get();
     if (engine == nullptr) continue;
@@ -206,6 +211,30 @@ Error fill(PrepareContext& context, const Args& args, State& state) {
 Error run_portable(KernelContext& context, const Args& args, const State& state) {
   const DenseArguments dense(args, state.weights, state.dense);
   return portable::inverted_residual_out(context, dense.args());
+}
+
+// Sizes that the engines do not run, such as an image without pixels, with memory of their own. The method's temporary
+// memory was measured for the engines.
+Error run_rare_sizes(KernelContext& context, const Args& args, const State& state) {
+  Buffer unpacked[kBlockStages], temp;
+  for (int i = 0; i < kBlockStages; ++i) {
+    const Weight& weight = state.weights.of[i];
+    if (weight.tensor == nullptr || !weight.packed) continue;
+    const size_t size = element_size(weight.tensor->dtype());
+    if (!unpacked[i].allocate(weight.layout.numel() * size)) return Error::kMemoryAllocationFailed;
+    unpack(weight.layout, weight.tensor->raw(), unpacked[i].floats(), size);
+  }
+  const DenseArguments dense(args, state.weights, unpacked);
+  if (!temp.allocate(portable::inverted_residual_temp_bytes(dense.args(), context.threads()))) {
+    return Error::kMemoryAllocationFailed;
+  }
+  KernelContext own(temp.span(), context.pool(), context.devices(), context.user());
+  const Error error = portable::inverted_residual_out(own, dense.args());
+  return error == Error::kOk ? error : context.fail(error, own.message());
+}
+
+bool are_of_one_image(const InvertedResidual& a, const InvertedResidual& b) {
+  return a.batch == b.batch && a.axis[0].in == b.axis[0].in && a.axis[1].in == b.axis[1].in;
 }
 
 }  // namespace
@@ -236,16 +265,20 @@ size_t inverted_residual_temp_bytes(const Args& args, int threads) {
 }
 
 Error inverted_residual_out(KernelContext& context, const Args& args) {
-  const auto* state = static_cast<const State*>(context.state());
+  auto* state = static_cast<State*>(context.state());
   if (state == nullptr) return portable::inverted_residual_out(context, args);
   if (!state->by_rows) return run_portable(context, args, *state);
   InvertedResidual sizes;
   BERTH_RETURN_IF_ERROR(portable::read_inverted_residual(context, args, state->weights.sizes(), &sizes));
-  if (sizes.batch != state->sizes.batch || sizes.axis[0].in != state->sizes.axis[0].in ||
-      sizes.axis[1].in != state->sizes.axis[1].in) {
-    return context.fail(Error::kInvalidArgument,
-                        "its tensors are not as large as they were when the method was loaded");
+  if (!are_of_one_image(sizes, state->sizes)) {
+    if (!state->open) {
+      return context.fail(Error::kInvalidArgument,
+                          "its tensors are not as large as they were when the method was loaded");
+    }
+    state->sizes = sizes;
+    state->ready = resize_block(args, sizes, context.threads(), state->most_bytes, &state->engines, &state->plan);
   }
+  if (!state->ready) return run_rare_sizes(context, args, *state);
   BERTH_RETURN_IF_ERROR(portable::check_inverted_residual_memory(context, args));
   const BlockPlan& plan = state->plan;
   auto* const memory = static_cast<float*>(context.allocate_temp(plan.bytes()));

@@ -3,8 +3,9 @@
 // there, and projects what they give. Rows that the next windows see too are kept. What two threads see is computed by
 // both. The engines are those of berth::conv, and so are the results, bit for bit.
 //
-// The portable kernel does what these engines do not: weights that are computed, other layouts than channels-last, open
-// sizes.
+// Where sizes are open, engines and memory are made for the largest, and strips are cut anew for a call of other sizes
+// than the last. The portable kernel does what these engines do not: weights that are computed, other layouts than
+// channels-last.
 #pragma once
 
 #include "kernels/portable/arguments.h"

@@ -49,9 +49,18 @@ struct BlockPlan {
   size_t bytes() const { return slots * floats() * sizeof(float); }
 };
 
+/// Whether calls may have other sizes than these, which are the largest then.
+bool has_open_sizes(const arguments::inverted_residual_out& args);
+
 /// The engines of a call on `threads` threads, and their plan. False where there is a stage that none computes by rows,
-/// or tensors that they do not take: other layouts than channels-last, open sizes, no elements.
+/// or tensors that they do not take: other layouts than channels-last, no elements.
 bool make_block_engines(const arguments::inverted_residual_out& args, const portable::InvertedResidual& sizes,
                         int threads, BlockEngines* engines, BlockPlan* plan);
+
+/// Has the engines and the plan be for `sizes` from now on, in no more than `most_bytes` of memory. False where that is
+/// not possible; then they are for no sizes. Takes nothing from the heap. REQUIRES: has_open_sizes(args), engines of
+/// make_block_engines().
+bool resize_block(const arguments::inverted_residual_out& args, const portable::InvertedResidual& sizes, int threads,
+                  size_t most_bytes, BlockEngines* engines, BlockPlan* plan);
 
 }  // namespace berth::cpu

@@ -1,6 +1,7 @@
 // Blocks of convolutions by rows, against the same convolutions one after the other, on every instruction set and one
 // to four threads. The fears: a row that is kept too long, computed from another image, or missing where threads meet;
-// a border that is computed as if there were rows beyond it; a bit that differs from what the convolutions give.
+// a border that is computed as if there were rows beyond it; a bit that differs from what the convolutions give; where
+// sizes are open, those of an earlier call, and more memory than was asked for at the largest.
 
 #include "kernels/cpu/inverted_residual.h"
 
@@ -43,20 +44,23 @@ std::vector<Arg> conv(const Array& input, const Array& weight, const Arg& bias, 
           Ints{0, 0}, groups, activation, -0.5,     0.75,   "",      out};
 }
 
-// A block and its convolutions on the same numbers.
+// A block and its convolutions on the same numbers. Open ones take smaller images too.
 class BlockCase {
  public:
-  BlockCase(const BlockShape& s, std::mt19937& random, bool special) : shape_(s) {
-    const auto sizes = [&](int64_t channels, bool before) {
-      return narrow({s.batch, channels, before ? s.in[0] : out_size(s, 0), before ? s.in[1] : out_size(s, 1)});
+  BlockCase(const BlockShape& s, std::mt19937& random, bool special, bool open = false) : shape_(s) {
+    const auto image = [&](const std::vector<int32_t>& sizes, const std::vector<double>& values) {
+      const ShapeDynamism dynamism = open ? ShapeDynamism::kBounded : ShapeDynamism::kStatic;
+      return std::make_unique<Array>(DType::kF32, sizes, values, kLast, dynamism);
     };
-    input_ = std::make_unique<Array>(random_array(random, sizes(s.in_channels, true), kLast, special));
-    wide_ = std::make_unique<Array>(DType::kF32, sizes(s.channels, true), std::vector<double>(), kLast);
-    seen_ = std::make_unique<Array>(DType::kF32, sizes(s.channels, false), std::vector<double>(), kLast);
-    const int64_t last = s.projects ? s.out_channels : s.channels;
-    residual_ = std::make_unique<Array>(random_array(random, sizes(last, false), kLast, special));
-    out_ = std::make_unique<Array>(DType::kF32, sizes(last, false), std::vector<double>(), kLast);
-    found_ = std::make_unique<Array>(DType::kF32, sizes(last, false), std::vector<double>(), kLast);
+    const auto random_image = [&](const std::vector<int32_t>& sizes) {
+      return image(sizes, random_array(random, sizes, kLast, special).values());
+    };
+    input_ = random_image(sizes(s.in_channels, true));
+    wide_ = image(sizes(s.channels, true), {});
+    seen_ = image(sizes(s.channels, false), {});
+    residual_ = random_image(sizes(last_channels(), false));
+    out_ = image(sizes(last_channels(), false), {});
+    found_ = image(sizes(last_channels(), false), {});
     weight_[0] = weight(random, {s.channels, s.in_channels, 1, 1}, s.weights);
     weight_[1] = weight(random, {s.channels, 1, s.kernel[0], s.kernel[1]}, DType::kF32);
     weight_[2] = weight(random, {s.out_channels, s.channels, 1, 1}, s.weights);
@@ -82,6 +86,30 @@ class BlockCase {
       expect_same_bits();
       EXPECT_TRUE(found_->intact());
     }
+  }
+
+  // Prepared once, for images of several sizes after each other.
+  void expect_same_at(const std::vector<BlockShape>& smaller, int threads) {
+    const BlockShape largest = shape_;
+    take_sizes(largest);
+    testing::Prepared block(kBlock, arguments(*found_), threads, {1, 7, 16});
+    ASSERT_EQ(block.error(), Error::kOk) << block.message();
+    EXPECT_EQ(inverted_residual_by_rows(block.state()), true);
+    for (const BlockShape& shape : smaller) {
+      SCOPED_TRACE(std::to_string(shape.batch) + " of " + std::to_string(shape.in[0]) + "x" +
+                   std::to_string(shape.in[1]));
+      take_sizes(shape);
+      run_convolutions();
+      // Its operator gives the result its sizes.
+      set_sizes(*found_, sizes_of(largest, last_channels()));
+      std::memset(found_->tensor().raw(), 0xCD, found_->tensor().nbytes());
+      ASSERT_EQ(block.run(), Error::kOk) << block.message();
+      ASSERT_EQ(found_->tensor().sizes(), out_->tensor().sizes());
+      expect_same_bits();
+      EXPECT_TRUE(found_->intact());
+      if (::testing::Test::HasFatalFailure()) break;
+    }
+    take_sizes(largest);
   }
 
   void expect_portable(double tolerance) {
@@ -120,6 +148,28 @@ class BlockCase {
   }
 
  private:
+  int64_t last_channels() const { return shape_.projects ? shape_.out_channels : shape_.channels; }
+
+  std::vector<int32_t> sizes(int64_t channels, bool before) const {
+    const BlockShape& s = shape_;
+    return narrow({s.batch, channels, before ? s.in[0] : out_size(s, 0), before ? s.in[1] : out_size(s, 1)});
+  }
+  static std::vector<int32_t> sizes_of(const BlockShape& s, int64_t channels) {
+    return narrow({s.batch, channels, out_size(s, 0), out_size(s, 1)});
+  }
+  static void set_sizes(const Array& array, const std::vector<int32_t>& sizes) {
+    ASSERT_EQ(array.tensor().resize({sizes.data(), sizes.size()}), Error::kOk);
+  }
+
+  void take_sizes(const BlockShape& shape) {
+    shape_ = shape;
+    set_sizes(*input_, sizes(shape.in_channels, true));
+    set_sizes(*wide_, sizes(shape.channels, true));
+    set_sizes(*seen_, sizes(shape.channels, false));
+    for (const Array* array : {residual_.get(), out_.get(), found_.get()})
+      set_sizes(*array, sizes(last_channels(), false));
+  }
+
   // Sums are as large as what they are sums of, as in a trained model: the rounding of sums in the thousands would show
   // in what an activation leaves of them.
   static std::unique_ptr<Array> weight(std::mt19937& random, std::initializer_list<int64_t> sizes, DType type) {
@@ -254,6 +304,61 @@ TEST(InvertedResidual, AnyBlockIsItsConvolutionsBitForBit) {
     SCOPED_TRACE(text_of(shape));
     expect_same(shape, random, turn % 4 == 0);
   }
+  set_preferred_engine(Prefer::kFaster);
+}
+
+// One size twice, so that nothing is cut anew, the largest between small ones, no image at all.
+TEST(InvertedResidual, OpenBlocksAreTheirConvolutionsAtEverySize) {
+  const Seed seed;
+  SCOPED_TRACE(seed.text());
+  std::mt19937 random(seed.value);
+  set_preferred_engine(Prefer::kTiles);
+  for (int turn = 0; turn < 40 && !::testing::Test::HasFatalFailure(); ++turn) {
+    SCOPED_TRACE(turn);
+    const BlockShape largest = any_shape(random);
+    SCOPED_TRACE(text_of(largest));
+    std::vector<BlockShape> sizes;
+    for (int i = 0; i < 4; ++i) {
+      BlockShape one = largest;
+      one.batch = std::uniform_int_distribution<int64_t>(1, largest.batch)(random);
+      for (int d = 0; d < 2; ++d) {
+        const int64_t least = (one.kernel[d] - 1) * one.dilation[d] + 1 - 2 * one.padding[d];
+        one.in[d] = std::uniform_int_distribution<int64_t>(std::max<int64_t>(1, least), largest.in[d])(random);
+      }
+      sizes.push_back(one);
+    }
+    sizes.insert(sizes.begin() + 1, sizes[0]);
+    sizes.insert(sizes.begin() + 3, largest);
+    sizes.insert(sizes.begin() + 2, largest);
+    sizes[2].batch = 0;
+    BlockCase open(largest, random, turn % 4 == 0, true);
+    for_each_simd_target([&](const char* target) {
+      if (largest.weights == DType::kBF16 && pair_functions().tiles.lanes == 0) return;
+      for (const int threads : {1, 3}) {
+        SCOPED_TRACE(std::string(target) + " on " + std::to_string(threads) + " threads");
+        open.expect_same_at(sizes, threads);
+        if (::testing::Test::HasFatalFailure()) return;
+      }
+    });
+  }
+  set_preferred_engine(Prefer::kFaster);
+}
+
+// At the largest a strip is a row, to be near enough; of narrower images four rows are, in more memory than that.
+TEST(InvertedResidual, NarrowerImagesTakeNoMoreMemoryThanTheLargest) {
+  std::mt19937 random(2);
+  set_preferred_engine(Prefer::kTiles);
+  const BlockShape largest = {1, 16, 64, 24, {20, 266}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, true, true, false};
+  std::vector<BlockShape> sizes;
+  for (const int64_t width : {150, 100, 266, 60}) {
+    sizes.push_back(largest);
+    sizes.back().in[1] = width;
+  }
+  BlockCase open(largest, random, false, true);
+  for_each_simd_target([&](const char* target) {
+    SCOPED_TRACE(target);
+    open.expect_same_at(sizes, 2);
+  });
   set_preferred_engine(Prefer::kFaster);
 }
 
