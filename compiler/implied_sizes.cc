@@ -104,7 +104,8 @@ class Equalities {
 bool find_input(const ir::Symbols& symbols, Dim dim, SymbolId* input) {
   if (dim.is_constant()) return true;
   const ir::Symbol& symbol = symbols[dim.symbol];
-  if (symbol.kind != SymbolKind::kInput) return find_input(symbols, symbol.a, input) && find_input(symbols, symbol.b, input);
+  if (symbol.kind != SymbolKind::kInput)
+    return find_input(symbols, symbol.a, input) && find_input(symbols, symbol.b, input);
   if (input->valid() && *input != dim.symbol) return false;
   *input = dim.symbol;
   return true;

@@ -28,7 +28,8 @@ std::string with_parts(const std::string& symbols, const std::string& body) {
     method forward(%x: f32[1,4,h]) {
       %s: f32[1,4,floordiv(h, 16)] = aten::slice_copy.Tensor(%x, 2, 0, floordiv(h, 16), 1)
       %u: f32[1,4,(floordiv(h, 16) * 16)] = aten::repeat(%s, [1, 1, 16])
-)" + body + "}";
+)" + body +
+         "}";
 }
 
 TEST(ImpliedSizes, JoinedTensorsAreAsLargeAsEachOther) {

@@ -34,6 +34,7 @@
 #include "compiler/fuse/order_weights.h"
 #include "compiler/fuse/pack_weights.h"
 #include "compiler/fuse/share_tables.h"
+#include "compiler/fuse/split_activations.h"
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
 #include "compiler/fuse/sum_before_product.h"
@@ -122,6 +123,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       {"dce", passes::dce},
       // Behind all that look for permutations of heads.
       pass("move_permutes", move_permutes),
+      // Before products, which take activations to their ends.
+      pass("split_activations", split_activations),
+      // What was joined before must not count as a reader of its parts.
+      {"dce", passes::dce},
       pass("fuse_products", fuse_products),
       // What was fused must not count as a reader.
       {"dce", passes::dce},

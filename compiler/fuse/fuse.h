@@ -17,6 +17,7 @@
 //     fuse_gru                steps of a GRU
 //     sum_before_product      sums over rows of a matrix product, before it
 //     move_permutes           element-wise operators before the permutations of convolutions
+//     split_activations       activations of joined channels, of each part
 //     fuse_products           convolution or matrix product + bias + residual + activation
 //     split_concatenations    convolutions over joined channels, as sums over the parts
 //     fuse_shuffles           concatenation, channel shuffle, split

@@ -16,6 +16,7 @@
 #include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/pick_first.h"
 #include "compiler/passes/simplify.h"
+#include "compiler/passes/split_joined_norms.h"
 
 namespace berth::passes {
 namespace {
@@ -38,6 +39,10 @@ const std::vector<Pass>& passes_in_order() {
       {"canonicalise_views", canonicalise_views},
       // Again: views of views are neighbours only now.
       {"simplify", simplify},
+      // Before fold_batch_norm, which looks through no concatenation.
+      {"split_joined_norms", split_joined_norms},
+      // What was joined before must not count as a reader of its parts.
+      {"dce", dce},
       {"fold_batch_norm", fold_batch_norm},
       // Again: a scale of 1 and a shift of 0 may be left, and views that a folded node stood between.
       {"simplify", simplify},
