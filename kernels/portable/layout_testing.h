@@ -3,6 +3,8 @@
 // Not part of any library.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <random>
 
