@@ -1,5 +1,5 @@
-// Activations behind a concatenation of convolutions. The fears: a part that others read, one that is no convolution
-// and keeps an operator more.
+// Activations behind a concatenation of convolutions. The fears: a part that others read, a part that is not a
+// convolution and keeps an operator more.
 #include "compiler/fuse/split_activations.h"
 
 #include "compiler/fuse/fuse_testing.h"
