@@ -29,6 +29,7 @@
 #include "compiler/fuse/mean_of_bytes.h"
 #include "compiler/fuse/move_permutes.h"
 #include "compiler/fuse/move_quantization.h"
+#include "compiler/fuse/narrow_caches.h"
 #include "compiler/fuse/narrow_results.h"
 #include "compiler/fuse/narrow_weights.h"
 #include "compiler/fuse/order_weights.h"
@@ -166,6 +167,12 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},
+      {"narrow_caches",
+       [shared](ir::Module& module, const passes::Options& options) {
+         passes::Options own = options;
+         if (passes::wants_why(options, "narrow_caches")) own.why = {"precision"};
+         return narrow_caches(module, *shared, own);
+       }},
       // Behind all that changes an operator: how a weight is packed depends on all that it does.
       pass("pack_weights", pack_weights),
       // Behind it: a table is read out of a weight as it is packed.

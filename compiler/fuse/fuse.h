@@ -34,6 +34,7 @@
 //     cut_images              convolutions of bytes that widen an image, some rows at a time
 //     lift_last_views         views of what a device gives, on the host
 //     precision               weights in 16 bits, for `--precision`
+//     narrow_caches           caches of keys and values in 16 bits, for `--precision`
 //     pack_weights            weights in the order in which they are read
 //     share_tables            tables of embeddings that are packed weights as well
 //     fuse_bottlenecks        pointwise and depthwise convolutions, by rows

@@ -26,10 +26,11 @@ TEST(SplitActivations, ConvolutionsEndWithWhatFollowsTheirConcatenation) {
 }
 
 TEST(SplitActivations, WhatOthersReadStaysWhole) {
-  for (const char* rest : {"%j: f32[1,26,6,6] = aten::cat([%c, %d], 1)\n%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y, %c\n",
-                           "%j: f32[1,26,6,6] = aten::cat([%c, %d], 1)\n%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y, %j\n",
-                           "%e: f32[1,9,6,6] = aten::neg(%c)\n%j: f32[1,26,6,6] = aten::cat([%e, %d], 1)\n"
-                           "%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y\n"}) {
+  for (const char* rest :
+       {"%j: f32[1,26,6,6] = aten::cat([%c, %d], 1)\n%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y, %c\n",
+        "%j: f32[1,26,6,6] = aten::cat([%c, %d], 1)\n%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y, %j\n",
+        "%e: f32[1,9,6,6] = aten::neg(%c)\n%j: f32[1,26,6,6] = aten::cat([%e, %d], 1)\n"
+        "%y: f32[1,26,6,6] = aten::relu(%j)\nreturn %y\n"}) {
     const Fused one = fused(joined(rest));
     EXPECT_EQ(one.count("aten::relu"), 1U) << one.text;
   }

@@ -23,10 +23,7 @@ constexpr int kChannels = 1;
 class JoinSplitter {
  public:
   JoinSplitter(ir::Module& module, ir::Method& method)
-      : module_(module),
-        method_(method),
-        uses_(ir::count_uses(method)),
-        constant_uses_(count_constant_uses(module)) {}
+      : module_(module), method_(method), uses_(ir::count_uses(method)), constant_uses_(count_constant_uses(module)) {}
 
   Expected<Action> visit(ir::Builder& build, NodeId id) {
     const Node& node = method_.node(id);

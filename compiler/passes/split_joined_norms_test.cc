@@ -31,7 +31,8 @@ std::string joined(const std::string& rest, const std::string& outputs = "%y") {
       %scale: f32[5,1,1] = const @scale
       %c: f32[1,2,3,3] = aten::convolution(%x, %v, %b, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
       %d: f32[1,3,3,3] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
-)" + rest + "\nreturn " + outputs + "\n}";
+)" + rest +
+         "\nreturn " + outputs + "\n}";
 }
 
 const std::string kJoin = "%j: f32[1,5,3,3] = aten::cat([%c, %d], 1)\n";
@@ -69,9 +70,9 @@ TEST(SplitJoinedNorms, WhatOthersReadStaysWhole) {
 }
 
 TEST(SplitJoinedNorms, PartsThatTakeNoScaleStay) {
-  EXPECT_EQ(operators_of(joined("%e: f32[1,3,3,3] = aten::relu(%d)\n%j: f32[1,5,3,3] = aten::cat([%c, %e], 1)\n" +
-                                kNorm)),
-            "convolution convolution relu cat _native_batch_norm_legit_no_training");
+  EXPECT_EQ(
+      operators_of(joined("%e: f32[1,3,3,3] = aten::relu(%d)\n%j: f32[1,5,3,3] = aten::cat([%c, %e], 1)\n" + kNorm)),
+      "convolution convolution relu cat _native_batch_norm_legit_no_training");
 }
 
 }  // namespace
