@@ -10,9 +10,9 @@
 //
 // For a state of f32 that each method which has it reads once, in a delegate of a target that narrows weights
 // (targets::Target::weights), writes there at some positions, and reads otherwise as keys or values of grouped
-// attention alone; of keys and values that attention reads together both are such states, or neither is narrowed. What is kept
-// from call to call then has 16 bits: Method::get_state() gives them, and set_state() takes them. `--why precision` says
-// of each write into a cache whether it was narrowed.
+// attention alone; of keys and values that attention reads together both are such states, or neither is narrowed. What
+// is kept from call to call then has 16 bits: Method::get_state() gives them, and set_state() takes them.
+// `--why precision` says of each write into a cache whether it was narrowed.
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -24,18 +24,21 @@ std::string step(const std::string& name, const std::string& more = "", const st
       %k2: f32[1,2,8,4] = aten::index_put(%ki, [none, none, %ati], %ni, false)
       %v2: f32[1,2,8,4] = aten::index_put(%vi, [none, none, %ati], %ni, false)
       %a: f32[1,4,1,4] = berth::grouped_attention(%qi, %k2, %v2, none, %ati, none, 1.0, false)
-)" + more + R"(
+)" + more +
+         R"(
       yield %a, %k2, %v2
     }
     berth::state_write(%k3) @keys
     berth::state_write(%v3) @values
-)" + after + R"(
+)" + after +
+         R"(
     return %y
   })";
 }
 
 std::string program(const std::string& methods, const std::string& initial = "") {
-  return "delegate @d0 \"berth.cpu\"\nstate @keys: f32[1,2,8,4]" + initial + "\nstate @values: f32[1,2,8,4]\n" + methods;
+  return "delegate @d0 \"berth.cpu\"\nstate @keys: f32[1,2,8,4]" + initial + "\nstate @values: f32[1,2,8,4]\n" +
+         methods;
 }
 
 struct Narrow {
@@ -84,7 +87,9 @@ TEST(NarrowCaches, BothMethodsThatShareACacheHaveItNarrow) {
   EXPECT_EQ(occurrences(both.text, "f32[1,2,8,4]"), 0U) << both.text;
 }
 
-TEST(NarrowCaches, WithoutNarrowWeightsTheyStay) { EXPECT_FALSE(Narrow(program(step("forward")), cpu_targets()).changed); }
+TEST(NarrowCaches, WithoutNarrowWeightsTheyStay) {
+  EXPECT_FALSE(Narrow(program(step("forward")), cpu_targets()).changed);
+}
 
 // Of two caches, one that something else reads: attention wants keys and values of one type.
 TEST(NarrowCaches, WhatIsReadAsF32StaysWithWhatGoesWithIt) {
