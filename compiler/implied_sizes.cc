@@ -20,9 +20,11 @@ using ir::SymbolId;
 using ir::SymbolKind;
 using ir::ValueId;
 
-// A range of more sizes is not tried, nor are longer expressions.
-constexpr int64_t kMostSizes = 1 << 16;
+// A range of more sizes is not tried, nor are longer expressions, nor more equalities: all of it takes a part of a
+// second at most.
+constexpr int64_t kMostSizes = 1 << 14;
 constexpr int kMostTerms = 32;
+constexpr size_t kMostEqualities = 64;
 
 // Two dimensions that have to be equal.
 using Equality = std::pair<Dim, Dim>;
@@ -92,7 +94,8 @@ class Equalities {
   }
 
   void add(Dim a, Dim b) {
-    if (a == b || symbols_.terms(a) > kMostTerms || symbols_.terms(b) > kMostTerms) return;
+    if (a == b || all_.size() == kMostEqualities) return;
+    if (symbols_.terms(a) > kMostTerms || symbols_.terms(b) > kMostTerms) return;
     if (std::find(all_.begin(), all_.end(), Equality(a, b)) == all_.end()) all_.emplace_back(a, b);
   }
 

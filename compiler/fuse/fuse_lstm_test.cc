@@ -109,5 +109,23 @@ TEST(FuseLstm, RowsWithMoreThanFourGatesAreNotAStep) {
   EXPECT_EQ(one.count("berth::lstm_gates"), 0U) << one.text;
 }
 
+TEST(FuseLstm, CellsWithoutUnitsAreLeftAlone) {
+  const Fused one = fused(R"(
+    method forward(%a: f32[3,0], %c0: f32[3,0]) {
+      %i: f32[3,0], %o: f32[3,0], %f: f32[3,0], %q: f32[3,0] = aten::split_with_sizes_copy(%a, [0, 0, 0, 0], 1)
+      %si: f32[3,0] = aten::sigmoid(%i)
+      %so: f32[3,0] = aten::sigmoid(%o)
+      %sf: f32[3,0] = aten::sigmoid(%f)
+      %t: f32[3,0] = aten::tanh(%q)
+      %m: f32[3,0] = aten::mul.Tensor(%si, %t)
+      %k: f32[3,0] = aten::mul.Tensor(%sf, %c0)
+      %c1: f32[3,0] = aten::add.Tensor(%k, %m, 1)
+      %y: f32[3,0] = aten::tanh(%c1)
+      %h1: f32[3,0] = aten::mul.Tensor(%so, %y)
+      return %h1, %c1
+    })");
+  EXPECT_EQ(one.count("berth::lstm_gates"), 0U) << one.text;
+}
+
 }  // namespace
 }  // namespace berth::fuse

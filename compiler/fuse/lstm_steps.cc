@@ -43,6 +43,7 @@ class LstmMatcher {
       return std::nullopt;
     if (context_.number(sum->args[arg::add_out::alpha]) != 1.0) return std::nullopt;
     const int64_t size = out.shape.back().value;
+    if (size == 0) return std::nullopt;
     for (size_t k = 0; k < 2; ++k) {
       if (!products(context_.maker(value_argument(*sum, k)), context_.maker(value_argument(*sum, 1 - k)), output, size,
                     &step))

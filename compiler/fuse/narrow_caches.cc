@@ -243,12 +243,9 @@ Expected<passes::Changed> narrow_caches(ir::Module& module, const Targets& targe
   if (puts.empty()) return passes::Changed::kNo;
   BERTH_TRY(rewrite_regions(module, targets, options, [&] {
     return Visit([&](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
-      const bool is_put = puts[&context.method()].count(id) != 0;
-      if (context.node(id).is(OpId::index_put_out)) {
-        passes::remark(options, "precision", context.method(), context.node(id),
-                       is_put ? to_string(finder.type()) : "not-a-cache");
-      }
-      return is_put ? round_put(context, build, id, finder.type()) : passes::Action::keep();
+      if (puts[&context.method()].count(id) == 0) return passes::Action::keep();
+      passes::remark(options, "precision", context.method(), context.node(id), to_string(finder.type()));
+      return round_put(context, build, id, finder.type());
     });
   }));
   return passes::Changed::kYes;

@@ -12,7 +12,7 @@
 // (targets::Target::weights), writes there at some positions, and reads otherwise as keys or values of grouped
 // attention alone; of keys and values that attention reads together both are such states, or neither is narrowed. What
 // is kept from call to call then has 16 bits: Method::get_state() gives them, and set_state() takes them.
-// `--why precision` says of each write into a cache whether it was narrowed.
+// `--why precision` names the type at each write into one.
 #pragma once
 
 #include "compiler/fuse/context.h"
