@@ -193,5 +193,30 @@ TEST(FuseGru, AFirstStateThatIsConstantIsTheLayersOrNot) {
   EXPECT_NE(from_constant("0, 0", "1, 2, 3, 4, 5, nan", bias).operators().find("aten::cat"), std::string::npos);
 }
 
+TEST(FuseGru, StatesWithoutUnitsAreLeftAlone) {
+  const Fused one = fused(R"(
+    const @c: f32[0] = splat<0.0>
+    const @w: f32[0,0] = splat<0.0>
+    method forward(%s: f32[3,0], %h: f32[3,0]) {
+      %c: f32[0] = const @c
+      %w: f32[0,0] = const @w
+      %p: f32[3,0] = aten::addmm(%c, %h, %w, 1, 1)
+      %xr: f32[3,0], %xz: f32[3,0], %xn: f32[3,0] = aten::split_with_sizes_copy(%s, [0, 0, 0], 1)
+      %hr: f32[3,0], %hz: f32[3,0], %hn: f32[3,0] = aten::split_with_sizes_copy(%p, [0, 0, 0], 1)
+      %ar: f32[3,0] = aten::add.Tensor(%xr, %hr, 1)
+      %r: f32[3,0] = aten::sigmoid(%ar)
+      %az: f32[3,0] = aten::add.Tensor(%hz, %xz, 1)
+      %z: f32[3,0] = aten::sigmoid(%az)
+      %m: f32[3,0] = aten::mul.Tensor(%r, %hn)
+      %an: f32[3,0] = aten::add.Tensor(%xn, %m, 1)
+      %n: f32[3,0] = aten::tanh(%an)
+      %d: f32[3,0] = aten::sub.Tensor(%h, %n, 1)
+      %k: f32[3,0] = aten::mul.Tensor(%z, %d)
+      %y: f32[3,0] = aten::add.Tensor(%n, %k, 1)
+      return %y
+    })");
+  EXPECT_EQ(one.count("berth::gru"), 0U) << one.text;
+}
+
 }  // namespace
 }  // namespace berth::fuse

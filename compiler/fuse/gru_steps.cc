@@ -127,6 +127,7 @@ class GruMatcher {
     step.new_hidden = result;
     step.hidden = blend.hidden;
     const int64_t units = elements(context_, result);
+    if (units == 0) return std::nullopt;
     for (const ValueId value : {blend.update, blend.candidate, blend.hidden}) {
       // One number a unit each: none is stretched.
       if (!value.valid() || !is_plain(context_, value) || elements(context_, value) != units) return std::nullopt;
