@@ -98,12 +98,13 @@ struct Check {
 
 }  // namespace
 
-Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report) {
+Error check_call(MethodData& data, size_t index, Span<const Parameter> parameters, When when, format::Report* report) {
   const Check check = {data, index, report, when};
   const KernelEntry& entry = *data.instructions[index].kernel;
   EValue* const* args = data.instructions[index].args;
   const bool prim = is_prim(&entry);
-  const Span<const Parameter> parameters = signature.parameters();
+  size_t first_output = 0;
+  while (first_output < parameters.size() && !parameters[first_output].output) ++first_output;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     const EValue& value = *args[i];
@@ -116,8 +117,7 @@ Error check_call(MethodData& data, size_t index, const Signature& signature, Whe
           value.tag() == Tag::kIntList || value.tag() == Tag::kTensorList ? " with elements of another kind" : "");
     }
     const bool resizes = parameter.output || (prim && parameter.written);
-    const bool unplaced =
-        entry.unplaced_output >= 0 && i == signature.arguments() + static_cast<size_t>(entry.unplaced_output);
+    const bool unplaced = entry.unplaced_output >= 0 && i == first_output + static_cast<size_t>(entry.unplaced_output);
     if (value.is_tensor()) {
       BERTH_RETURN_IF_ERROR(check.tensor(value.tensor(), parameter, i, resizes, unplaced));
     } else if (value.tag() == Tag::kTensorList) {

@@ -153,6 +153,8 @@ MethodData* MethodLoader::carve(const MethodCounts& counts, Carver& carver) {
   data.items = carver.take<EValue*>(counts.items);
   data.instructions = carver.take<Instruction>(counts.instructions);
   data.args = carver.take<EValue*>(counts.args);
+  // Where sizes are values that change, many calls are checked in each run.
+  data.parameters = carver.take<Parameter>(counts.if_stacked(counts.args));
   data.kernels = carver.take<const KernelEntry*>(counts.operators);
   data.inputs = carver.take<Port>(counts.inputs);
   data.outputs = carver.take<Port>(counts.outputs);

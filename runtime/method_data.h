@@ -150,6 +150,7 @@ struct MethodData {
   Instruction* instructions = nullptr;
   size_t resolved = 0;  // instructions resolved so far
   EValue** args = nullptr;
+  Parameter* parameters = nullptr;        // counts.if_stacked(counts.args): those of each kCheckedKernel, by argument
   const KernelEntry** kernels = nullptr;  // of each operator
   Port* inputs = nullptr;
   Port* outputs = nullptr;
@@ -269,7 +270,7 @@ enum class When : uint8_t { kLoad, kRun };
 /// Checks that instruction `index`, a call with this signature, may run: its arguments' tags and memory, and that it
 /// writes and resizes only what it may. Otherwise fills `report`: InvalidType for a tag, InvalidProgram or InvalidState
 /// for memory.
-Error check_call(MethodData& data, size_t index, const Signature& signature, When when, format::Report* report);
+Error check_call(MethodData& data, size_t index, Span<const Parameter> parameters, When when, format::Report* report);
 
 /// The same for a delegate's call: its tensors must be on its device or the host and have memory, and those that it
 /// writes must be writable.

@@ -47,11 +47,8 @@ Error call_kernel(MethodData& data, const Instruction& instruction, Span<EValue*
 
 // Values may have changed since the method was loaded. An Int is converted to a Double for each call that takes a
 // float, since another call may take the same value as an integer.
-Error call_checked(MethodData& data, const Instruction& instruction) {
-  Signature signature;
-  if (!Signature::parse(instruction.kernel->signature, &signature)) return Error::kInternal;
-  const Span<const Parameter> parameters = signature.parameters();
-  const Error error = check_call(data, data.position, signature, When::kRun, &data.report);
+Error call_checked(MethodData& data, const Instruction& instruction, Span<const Parameter> parameters) {
+  const Error error = check_call(data, data.position, parameters, When::kRun, &data.report);
   if (error != Error::kOk) return error;
   EValue converted[Signature::kMaxParameters];
   EValue* args[Signature::kMaxParameters];
@@ -62,6 +59,15 @@ Error call_checked(MethodData& data, const Instruction& instruction) {
     args[i] = &converted[i];
   }
   return call_kernel(data, instruction, {args, parameters.size()});
+}
+
+Error call_checked(MethodData& data, const Instruction& instruction) {
+  if (data.counts.stacks != 0) {
+    return call_checked(data, instruction, {data.parameters + (instruction.args - data.args), instruction.count});
+  }
+  Signature signature;
+  if (!Signature::parse(instruction.kernel->signature, &signature)) return Error::kInternal;
+  return call_checked(data, instruction, signature.parameters());
 }
 
 Error call_delegate(MethodData& data, const Instruction& instruction) {

@@ -1,5 +1,6 @@
 // MethodLoader::resolve: looks up the kernels and arguments of a method's instructions.
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <new>
@@ -213,14 +214,17 @@ Error MethodLoader::check_calls(MethodData& data) {
     const Signature* signature = signature_of(instruction.kernel);
     if (signature == nullptr) return Error::kInternal;
     const Span<EValue* const> args(instruction.args, instruction.count);
-    BERTH_RETURN_IF_ERROR(check_call(data, i, *signature, When::kLoad, report_));
+    const Span<const Parameter> parameters = signature->parameters();
+    BERTH_RETURN_IF_ERROR(check_call(data, i, parameters, When::kLoad, report_));
     mention_call(data, instruction, *signature);
     for (size_t a = 0; a < args.size(); ++a) {
-      const bool changes = (data.value_flags[args[a] - data.values] & kVolatileValue) != 0 &&
-                           signature->parameters()[a].kind != ArgKind::kSlot;
-      const bool converts = signature->parameters()[a].kind == ArgKind::kFloat && args[a]->is_int();
+      const bool changes =
+          (data.value_flags[args[a] - data.values] & kVolatileValue) != 0 && parameters[a].kind != ArgKind::kSlot;
+      const bool converts = parameters[a].kind == ArgKind::kFloat && args[a]->is_int();
       if (changes || converts) instruction.kind = Instruction::Kind::kCheckedKernel;
     }
+    if (data.counts.stacks == 0 || instruction.kind != Instruction::Kind::kCheckedKernel) continue;
+    std::copy(parameters.begin(), parameters.end(), data.parameters + (instruction.args - data.args));
   }
   return Error::kOk;
 }
