@@ -202,6 +202,9 @@ void run(int threads, double seconds) {
   const std::unique_ptr<ThreadPool> pool = make_cpu_thread_pool(threads);
   std::printf(
       "| product | bits | block | GB/s | reading, GB/s | of it |\n| --- | ---: | ---: | ---: | ---: | ---: |\n");
+  // In memory, whatever the caches.
+  beside_reading({1, 8192, 65536, 8, 8192}, pool.get(), 4 * seconds);
+  for (const int32_t block : {32, 128}) beside_reading({1, 8192, 65536, 4, block}, pool.get(), 4 * seconds);
   for (const auto& [depth, columns] :
        {std::pair{768, 768}, std::pair{4096, 4096}, std::pair{2048, 8192}, std::pair{2048, 32000}}) {
     beside_reading({1, depth, columns, 8, depth}, pool.get(), seconds);
