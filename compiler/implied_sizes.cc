@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
+#include "compiler/eval/call.h"
 #include "compiler/ir/arguments.h"
-#include "compiler/ir/sums.h"
 
 namespace berth {
 namespace {
@@ -17,7 +16,6 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 using ir::SymbolId;
-using ir::SymbolKind;
 using ir::ValueId;
 
 // A range of more sizes is not tried, nor are longer expressions, nor more equalities: all of it takes a part of a
@@ -107,39 +105,27 @@ class Equalities {
 bool find_input(const ir::Symbols& symbols, Dim dim, SymbolId* input) {
   if (dim.is_constant()) return true;
   const ir::Symbol& symbol = symbols[dim.symbol];
-  if (symbol.kind != SymbolKind::kInput)
+  if (symbol.kind != ir::SymbolKind::kInput)
     return find_input(symbols, symbol.a, input) && find_input(symbols, symbol.b, input);
   if (input->valid() && *input != dim.symbol) return false;
   *input = dim.symbol;
   return true;
 }
 
-// What `dim` is where the input that it is computed from is `size`; nothing where it divides by 0, or is too large.
-std::optional<int64_t> value_of(const ir::Symbols& symbols, Dim dim, int64_t size) {
-  if (dim.is_constant()) return dim.value;
-  const ir::Symbol& symbol = symbols[dim.symbol];
-  if (symbol.kind == SymbolKind::kInput) return size;
-  const auto a = value_of(symbols, symbol.a, size), b = value_of(symbols, symbol.b, size);
-  if (!a || !b) return std::nullopt;
-  const bool divides = symbol.kind == SymbolKind::kFloorDiv || symbol.kind == SymbolKind::kMod;
-  if (divides && *b == 0) return std::nullopt;
-  int64_t result = 0;
-  switch (symbol.kind) {
-    case SymbolKind::kAdd: return __builtin_add_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
-    case SymbolKind::kMul: return __builtin_mul_overflow(*a, *b, &result) ? std::nullopt : std::optional(result);
-    case SymbolKind::kFloorDiv: return ir::floor_div(*a, *b);
-    case SymbolKind::kMod: return *a - ir::floor_div(*a, *b) * *b;
-    case SymbolKind::kMax: return std::max(*a, *b);
-    case SymbolKind::kMin: return std::min(*a, *b);
-    case SymbolKind::kInput: break;
-  }
-  return std::nullopt;
-}
-
-// Sizes of an input that fulfil all equalities so far, ascending.
-std::vector<int64_t> sizes_of(const ir::Symbol& symbol) {
+// The sizes of an input that fulfil all `equalities`, ascending.
+std::vector<int64_t> sizes_of(const ir::Symbols& symbols, SymbolId input, const std::vector<Equality>& equalities) {
+  const ir::Symbol& symbol = symbols[input];
   std::vector<int64_t> sizes;
-  for (int64_t size = symbol.min; size <= symbol.max; size += symbol.step) sizes.push_back(size);
+  for (int64_t size = symbol.min; size <= symbol.max; size += symbol.step) {
+    eval::Binding binding(symbols);
+    binding.bind(Dim::of_symbol(input), size);
+    const auto hold = [&](const Equality& one) {
+      int64_t a = 0, b = 0;
+      const bool known = binding.find(one.first, &a);
+      return known == binding.find(one.second, &b) && (!known || a == b);
+    };
+    if (std::all_of(equalities.begin(), equalities.end(), hold)) sizes.push_back(size);
+  }
   return sizes;
 }
 
@@ -158,22 +144,16 @@ std::string text_of(const ir::Symbol& symbol, const std::vector<int64_t>& sizes)
 
 std::vector<std::string> implied_sizes(const ir::Module& module) {
   const ir::Symbols& symbols = module.symbols;
-  std::map<SymbolId, std::vector<int64_t>> sizes;
+  std::map<SymbolId, std::vector<Equality>> of_input;
   const Equalities equalities(module);
-  for (const auto& [a, b] : equalities.all()) {
+  for (const Equality& one : equalities.all()) {
     SymbolId input;
-    if (!find_input(symbols, a, &input) || !find_input(symbols, b, &input) || !input.valid()) continue;
-    const ir::Symbol& symbol = symbols[input];
-    if (symbol.max - symbol.min >= kMostSizes) continue;
-    std::vector<int64_t>& left = sizes.try_emplace(input, sizes_of(symbol)).first->second;
-    const auto differs = [&, a = a, b = b](int64_t size) {
-      return value_of(symbols, a, size) != value_of(symbols, b, size);
-    };
-    left.erase(std::remove_if(left.begin(), left.end(), differs), left.end());
+    if (!find_input(symbols, one.first, &input) || !find_input(symbols, one.second, &input) || !input.valid()) continue;
+    if (symbols[input].max - symbols[input].min < kMostSizes) of_input[input].push_back(one);
   }
   std::vector<std::string> texts;
-  for (const auto& [input, left] : sizes) {
-    const std::string text = text_of(symbols[input], left);
+  for (const auto& [input, all] : of_input) {
+    const std::string text = text_of(symbols[input], sizes_of(symbols, input, all));
     if (!text.empty()) texts.push_back(text);
   }
   return texts;

@@ -75,10 +75,11 @@ bool all_delegates(const Targets& targets, bool (*such)(const targets::Target& t
 
 std::vector<passes::Pass> fuse_passes(Targets targets) {
   const auto shared = std::make_shared<const Targets>(std::move(targets));
-  const auto pass = [&shared](const char* name, Function function) {
-    return passes::Pass{name, [shared, name, function](ir::Module& module, const passes::Options& options) {
+  // `subject`: what the pass remarks on, which its own name asks for as well.
+  const auto pass = [&shared](const char* name, Function function, const char* subject = "fusion") {
+    return passes::Pass{name, [shared, name, function, subject](ir::Module& module, const passes::Options& options) {
                           passes::Options own = options;
-                          if (passes::wants_why(options, name)) own.why = {"fusion"};
+                          if (passes::wants_why(options, name)) own.why = {subject};
                           return function(module, *shared, own);
                         }};
   };
@@ -167,12 +168,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // After the others: how a product is best computed depends on all that its operator does, and on its layout.
       {"precision", [shared](ir::Module& module,
                              const passes::Options& options) { return narrow_weights(module, *shared, options); }},
-      {"narrow_caches",
-       [shared](ir::Module& module, const passes::Options& options) {
-         passes::Options own = options;
-         if (passes::wants_why(options, "narrow_caches")) own.why = {"precision"};
-         return narrow_caches(module, *shared, own);
-       }},
+      pass("narrow_caches", narrow_caches, "precision"),
       // Behind all that changes an operator: how a weight is packed depends on all that it does.
       pass("pack_weights", pack_weights),
       // Behind it: a table is read out of a weight as it is packed.
@@ -182,12 +178,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_bottlenecks", fuse_bottlenecks),
       {"dce", passes::dce},
       // Behind it, whose convolutions read f32.
-      {"narrow_results",
-       [shared](ir::Module& module, const passes::Options& options) {
-         passes::Options own = options;
-         if (passes::wants_why(options, "narrow_results")) own.why = {"precision"};
-         return narrow_results(module, *shared, own);
-       }},
+      pass("narrow_results", narrow_results, "precision"),
   };
 }
 

@@ -140,6 +140,8 @@ class CacheFinder {
     use->put = readers.only(inside);
     if (!use->put.valid() || !method.node(use->put).is(OpId::index_put_out)) return false;
     const Node& put = method.node(use->put);
+    // What is added up would be rounded each time.
+    if (put.args[arg::index_put_out::accumulate] != Argument(false)) return false;
     if (put.args[arg::index_put_out::self] != Argument(inside)) return false;
     const ValueId changed = put.results[0];
     if (readers.outputs(changed) != 1 || readers.of(changed).empty()) return false;

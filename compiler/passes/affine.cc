@@ -152,4 +152,17 @@ AffineReason read_affine(const ir::Module& module, const ir::Method& method, con
   return reason;
 }
 
+ir::ValueId constant_of_numbers(ir::Builder& build, DType dtype, const std::vector<ir::Dim>& shape,
+                                Span<const double> numbers, const std::string& name) {
+  std::vector<uint8_t> bytes;
+  for (const double number : numbers) {
+    const std::vector<uint8_t> element = ir::element_bytes(dtype, number);
+    bytes.insert(bytes.end(), element.begin(), element.end());
+  }
+  ir::TensorType type;
+  type.dtype = dtype;
+  type.shape = shape;
+  return build.constant(std::move(type), ir::Blob::owned(std::move(bytes)), name);
+}
+
 }  // namespace berth::passes

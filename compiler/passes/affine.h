@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "compiler/ir/builder.h"
 #include "compiler/ir/module.h"
 
 namespace berth::passes {
@@ -25,5 +27,8 @@ AffineReason read_affine(const ir::Module& module, const ir::Method& method, con
 
 /// The elements of a constant as doubles.
 std::vector<double> numbers_of(const ir::Constant& constant);
+/// A row-major constant of these elements.
+ir::ValueId constant_of_numbers(ir::Builder& build, DType dtype, const std::vector<ir::Dim>& shape,
+                                Span<const double> numbers, const std::string& name);
 
 }  // namespace berth::passes

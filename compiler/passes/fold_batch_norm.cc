@@ -258,15 +258,8 @@ class NormFolder {
   }
 
   static ValueId row(ir::Builder& build, DType dtype, const std::vector<double>& numbers, const std::string& name) {
-    std::vector<uint8_t> bytes;
-    for (double number : numbers) {
-      const std::vector<uint8_t> element = ir::element_bytes(dtype, number);
-      bytes.insert(bytes.end(), element.begin(), element.end());
-    }
-    TensorType type;
-    type.dtype = dtype;
-    type.shape = {ir::Dim(static_cast<int64_t>(numbers.size()))};
-    return build.constant(std::move(type), Blob::owned(std::move(bytes)), name);
+    const ir::Dim count(static_cast<int64_t>(numbers.size()));
+    return constant_of_numbers(build, dtype, {count}, {numbers.data(), numbers.size()}, name);
   }
 
   // A copy of the weight with every channel times its scale. The old one's memory is given back.

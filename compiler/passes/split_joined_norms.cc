@@ -106,16 +106,9 @@ class JoinSplitter {
   // [count, 1, …], which is stretched over the places of a channel.
   static ValueId row(ir::Builder& build, const std::vector<double>& numbers, size_t first, size_t count, int rank,
                      const std::string& name) {
-    std::vector<uint8_t> bytes;
-    for (size_t i = first; i < first + count; ++i) {
-      const std::vector<uint8_t> element = ir::element_bytes(DType::kF32, numbers[i]);
-      bytes.insert(bytes.end(), element.begin(), element.end());
-    }
-    TensorType type;
-    type.dtype = DType::kF32;
-    type.shape.assign(rank - kChannels, Dim(1));
-    type.shape[0] = Dim(static_cast<int64_t>(count));
-    return build.constant(std::move(type), ir::Blob::owned(std::move(bytes)), name);
+    std::vector<Dim> shape(rank - kChannels, Dim(1));
+    shape[0] = Dim(static_cast<int64_t>(count));
+    return constant_of_numbers(build, DType::kF32, shape, {numbers.data() + first, count}, name);
   }
 
   ir::Module& module_;
