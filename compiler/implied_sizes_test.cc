@@ -47,6 +47,17 @@ TEST(ImpliedSizes, SumsOfWhatCannotBeStretchedAreToo) {
   EXPECT_EQ(implied(with_parts("symbol h in [64, 512]", sum)), Texts{"h%16==0"});
 }
 
+// A run adds %t where it is one element; that says nothing about where it is more.
+TEST(ImpliedSizes, WhatIsStretchedSaysNothing) {
+  EXPECT_EQ(implied(with_parts("symbol h in [64, 512]", R"(
+      %j: f32[1,8,h] = aten::cat([%x, %u], 1)
+      %t: f32[1,4,floordiv(h, 64)] = aten::slice_copy.Tensor(%x, 2, 0, floordiv(h, 64), 1)
+      %y: f32[1,4,h] = aten::add.Tensor(%x, %t, 1)
+      return %j, %y
+  )")),
+            Texts{"h%16==0"});
+}
+
 TEST(ImpliedSizes, SeveralEqualitiesHoldTogether) {
   EXPECT_EQ(implied(R"(
     symbol h in [32, 256]

@@ -98,6 +98,7 @@ TEST(NarrowCaches, WhatIsReadAsF32StaysWithWhatGoesWithIt) {
   added_up.replace(added_up.find("%ni, false)"), 11, "%ni, true)");
   const std::string kept[] = {
       step("forward", "%s: f32[1,2,8,4] = aten::neg(%k2)\n"),
+      step("forward", "%s: f32[1,2,8,4] = aten::mul.Tensor(%ni, %k2)\n"),
       step("forward", "%s: f32[1,2,8,4] = aten::neg(%ki)\n"),
       step("forward", "", "%s: f32[1,2,8,4] = aten::neg(%v3)\n"),
       step("forward", "%b: f32[1,4,1,4] = berth::grouped_attention(%qi, %k2, %vi, none, %ati, none, 1.0, false)\n"),
