@@ -74,7 +74,7 @@ def race(args, weights, folder):
     if args.compile or not program.exists():
         subprocess.run([args.build / "berth", "compile", f"prefill={made / 'prefill.pt2'}",
                         f"decode={made / 'decode.pt2'}", "-o", program, "--share-state", "--target", "cpu",
-                        "--precision", args.precision], check=True, stdout=subprocess.DEVNULL)
+                        "--precision", args.precision, "--activations", args.activations], check=True, stdout=subprocess.DEVNULL)
     numbers = llama_models.weights_of_a_token(args.shape, args.layers)
     megabytes = numbers * BITS[weights] / 8 / 1e6
     berth = Side(args.build / "bench/decode_table", "--serve", program, args.threads, megabytes)
@@ -124,7 +124,8 @@ def main():
     cli.add_argument("--processor-time", action="store_true")
     cli.add_argument("--folder", type=pathlib.Path, help="keeps models and programs there, and uses those that it has")
     cli.add_argument("--compile", action="store_true", help="programs anew, of the models that the folder has")
-    cli.add_argument("--precision", default="bf16", help="of berth compile; llama.cpp rounds what it multiplies to 8 bits")
+    cli.add_argument("--precision", default="bf16", help="of berth compile")
+    cli.add_argument("--activations", default="int8", help="of berth compile; llama.cpp rounds them to 8 bits as well")
     args = cli.parse_args()
     print("| weights | MB a token | tokens/s, best | median | GB/s of reading | prefill, tokens/s, best | median | load, ms |")
     print("| --- | ---: | --- | --- | --- | --- | --- | ---: |")

@@ -1,8 +1,9 @@
 // Products with weights of 8 and 4 bits beside the speed at which this machine reads memory, and beside berth::linear.
 //
-//     build/release/bench/narrow_table [threads] [seconds a row] [bf16]
+//     build/release/bench/narrow_table [threads] [seconds a row] [bf16|int8]
 //
-// Weights are packed as the compiler packs them, for --precision bf16 if it says so. Scales are numbers of f16, and
+// Weights are packed as the compiler packs them, for --precision bf16 or --activations
+// int8 if it says so. Scales are numbers of f16, and
 // stored so. GB/s count the bytes of the weight and its scales. What they are compared with is the best of several
 // loops that read the weight and do nothing else, in turns with the product; each figure is the best of all turns.
 #include <algorithm>
@@ -47,7 +48,8 @@ class Kernel {
     const std::unique_ptr<bool[]> constant(new bool[args_.size()]());
     for (const size_t i : constants) constant[i] = true;
     PrepareContext context(pool, nullptr, {constant.get(), args_.size()});
-    temp_.resize(entry_.temp_bytes(span(), threads_of(pool)) + 64);
+    const size_t temp = entry_.temp_bytes(span(), threads_of(pool)) + 64;
+    if (temp_.size() < temp) temp_.resize(temp);
     check(entry_.prepare(context, span(), &state_));
   }
   ~Kernel() {
@@ -78,9 +80,11 @@ class Kernel {
   std::vector<HugePageBuffer> memory_;
   std::vector<EValue*> values_;
   ThreadPool* pool_;
-  std::vector<uint8_t> temp_;
   void* state_ = nullptr;
+  static std::vector<uint8_t> temp_;  // of all, as in a program
 };
+
+std::vector<uint8_t> Kernel::temp_;
 
 Array floats(std::vector<int32_t> sizes) {
   const Array array = testing::f32(std::move(sizes));
@@ -93,13 +97,14 @@ Array floats(std::vector<int32_t> sizes) {
 Array flat(DType dtype, const std::vector<uint8_t>& bytes, std::vector<HugePageBuffer>* memory) {
   const Array array(dtype, {static_cast<int32_t>(bytes.size() / element_size(dtype))});
   memory->emplace_back();
-  if (!memory->back().allocate(bytes.size() + 1)) std::abort();
+  static HugePagePool pool;
+  if (!memory->back().allocate(bytes.size() + 1, pool)) std::abort();
   array.tensor().set_data(memory->back().data());
   if (!bytes.empty()) std::memcpy(array.tensor().raw(), bytes.data(), bytes.size());
   return array;
 }
 
-bool rounds_input = false;
+int64_t digits = 3;
 
 enum class Zeros { kNone, kWhole, kReal };
 
@@ -111,6 +116,9 @@ struct Product {
   int64_t bytes() const { return int64_t{depth} * columns * bits / 8 + blocks() * columns * number_bytes(); }
   int64_t number_bytes() const { return zeros == Zeros::kReal ? 6 : zeros == Zeros::kWhole ? 3 : 2; }
   std::unique_ptr<Kernel> narrow(ThreadPool* pool) const {
+    return narrow(pool, floats({rows, depth}), testing::f32({rows, columns}));
+  }
+  std::unique_ptr<Kernel> narrow(ThreadPool* pool, const Array& input, const Array& out) const {
     const Array weight(bits == 8 ? DType::kI8 : DType::kU8, {bits == 8 ? depth : depth / 2, columns});
     for (int64_t i = 0; i < weight.tensor().numel(); ++i) {
       weight.tensor().data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 97);
@@ -126,7 +134,7 @@ struct Product {
     dense.columns = columns;
     dense.bits = bits;
     dense.block = block;
-    dense.rounds_input = rounds_input;
+    dense.digits = digits;
     dense.weight = weight.tensor().data<uint8_t>();
     dense.scales = scales.tensor().data<float>();
     dense.scale_rows = dense.zero_rows = blocks();
@@ -143,9 +151,9 @@ struct Product {
         zeros == Zeros::kNone ? Arg(nullptr) : Arg(flat(points.tensor().dtype(), packed.zeros, &memory));
     return std::make_unique<Kernel>(
         "berth::narrow_linear.out",
-        std::vector<Arg>{floats({rows, depth}), flat(weight.tensor().dtype(), packed.weight, &memory),
+        std::vector<Arg>{input, flat(weight.tensor().dtype(), packed.weight, &memory),
                          flat(packed.scale_type, packed.scales, &memory), packed_points, nullptr, nullptr, bits, block,
-                         "none", 0.0, 0.0, packed.text.c_str(), testing::f32({rows, columns})},
+                         "none", 0.0, 0.0, packed.text.c_str(), out},
         std::vector<size_t>{1, 2, 3}, pool, std::move(memory));
   }
   std::unique_ptr<Kernel> wide(ThreadPool* pool) const {
@@ -184,6 +192,32 @@ void beside_reading(const Product& p, ThreadPool* pool, double seconds) {
               kZeros[static_cast<int>(p.zeros)], speed, reading_speed, speed / reading_speed);
 }
 
+// Products one after the other whose weights come from memory, as those of a language model's token do.
+void many_beside_reading(const Product& p, int count, ThreadPool* pool, double seconds) {
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  const Array input = floats({p.rows, p.depth});
+  const Array out = testing::f32({p.rows, p.columns});
+  for (int i = 0; i < count; ++i) kernels.push_back(p.narrow(pool, input, out));
+  HugePageBuffer all;
+  if (!all.allocate(kernels[0]->weight().size() * count)) std::abort();
+  std::memset(all.data(), 1, all.size());
+  bench::ReadBuffer buffer(all, pool, threads_of(pool));
+  double product = 1e9;
+  double reading = 1e9;
+  const double end = now() + seconds;
+  while (now() < end) {
+    take(&product, [&] {
+      for (const auto& kernel : kernels) kernel->run();
+    });
+    for (const bench::Reading& loop : bench::kReadings) take(&reading, [&] { buffer.read(loop); });
+  }
+  sink ^= buffer.sink();
+  const double speed = static_cast<double>(p.bytes() * count) / product * 1e-9;
+  const double reading_speed = static_cast<double>(buffer.bytes()) / reading * 1e-9;
+  std::printf("| %d of %d x %d x %d | %d | %d | %.1f | %.1f | %.2f |\n", count, p.rows, p.depth, p.columns, p.bits,
+              p.block, speed, reading_speed, speed / reading_speed);
+}
+
 void beside_linear(const Product& p, ThreadPool* pool, double seconds) {
   const auto narrow = p.narrow(pool);
   const auto wide = p.wide(pool);
@@ -205,6 +239,11 @@ void run(int threads, double seconds) {
   // In memory, whatever the caches.
   beside_reading({1, 8192, 65536, 8, 8192}, pool.get(), 4 * seconds);
   for (const int32_t block : {32, 128}) beside_reading({1, 8192, 65536, 4, block}, pool.get(), 4 * seconds);
+  for (const auto& [depth, columns] : {std::pair{1024, 1024}, std::pair{1024, 3072}, std::pair{2048, 8192}}) {
+    const int count = 300 * 1024 * 1024 / (depth * columns);
+    many_beside_reading({1, depth, columns, 8, depth}, count, pool.get(), 2 * seconds);
+    many_beside_reading({1, depth, columns, 4, 32}, 2 * count, pool.get(), 2 * seconds);
+  }
   for (const auto& [depth, columns] :
        {std::pair{768, 768}, std::pair{4096, 4096}, std::pair{2048, 8192}, std::pair{2048, 32000}}) {
     beside_reading({1, depth, columns, 8, depth}, pool.get(), seconds);
@@ -230,7 +269,8 @@ void run(int threads, double seconds) {
 }  // namespace berth
 
 int main(int argc, char** argv) {
-  berth::rounds_input = argc > 3 && std::strcmp(argv[3], "bf16") == 0;
+  if (argc > 3 && std::strcmp(argv[3], "bf16") == 0) berth::digits = 2;
+  if (argc > 3 && std::strcmp(argv[3], "int8") == 0) berth::digits = 1;
   berth::run(argc > 1 ? std::atoi(argv[1]) : 2, argc > 2 ? std::atof(argv[2]) : 2);
   return berth::sink == 42 ? 1 : 0;
 }

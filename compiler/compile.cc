@@ -139,6 +139,8 @@ std::set<std::string> external_keys(const emit::EmittedProgram& emitted) {
 
 std::vector<std::string> precisions() { return {"f32", "bf16", "f16"}; }
 
+std::vector<std::string> activation_types() { return {"float", "int8"}; }
+
 std::vector<std::string> instruction_sets() { return {"native", "generic", "avx2", "avx512"}; }
 
 Expected<std::vector<uint8_t>> compile(ir::Module module, const CompileOptions& options, CompileReport* report) {

@@ -60,6 +60,8 @@ std::string model_extensions(const char* conjunction, bool with_programs = true)
 std::vector<std::string> instruction_sets();
 /// The same for CompileOptions::precision.
 std::vector<std::string> precisions();
+/// The same for CompileOptions::activations.
+std::vector<std::string> activation_types();
 
 using packing::Planner;
 
@@ -99,6 +101,10 @@ struct CompileOptions {
   /// "f32" (what the model says), "bf16" or "f16". With bf16 their inputs are rounded to bf16 too; sums and all else
   /// stay f32 (docs/precision.md). InvalidArgument when another one is asked for and no target is one of these.
   std::string precision = "f32";
+  /// What the target `cpu` multiplies weights of 8 and 4 bits with, where activations are floats: "float" (as
+  /// `precision` says), or "int8": rounded to 8 bits, in blocks with a scale of their own (docs/precision.md).
+  /// InvalidArgument for "int8" when no target is `cpu`.
+  std::string activations = "float";
   /// "GLOB=DEVICE": nodes whose name, or one of whose results' names, matches the glob run on that device; later ones
   /// win. It is an error if a glob matches no node, or if no target on the device supports a matching node.
   std::vector<std::string> place;

@@ -169,6 +169,21 @@ TEST(CompileDevices, ImpossibleOptionsAreRefused) {
   EXPECT_EQ(error_of(kAdd, options), "device-io \"w\": is not a tensor among inputs and outputs; there are: x, y, z");
 }
 
+TEST(CompileDevices, ElementTypesThatNoTargetHasAreRefused) {
+  CompileOptions options = target("sim:0");
+  options.activations = "int8";
+  EXPECT_EQ(error_of(kAdd, options),
+            "activations 'int8': only the target cpu rounds them so, and the targets are sim:0");
+  options.target = "sim:0,cpu";
+  EXPECT_EQ(error_of(kAdd, options), "");
+  options.activations = "int4";
+  EXPECT_EQ(error_of(kAdd, options), "activations 'int4': expected float or int8");
+  options = target("sim:0");
+  options.precision = "bf16";
+  EXPECT_EQ(error_of(kAdd, options),
+            "precision 'bf16': only the targets cpu and vulkan keep weights so, and the targets are sim:0");
+}
+
 TEST(CompileDevices, TextWithAValueOnTheWrongDeviceIsRefused) {
   // Nothing but propagation would put the relu's result on the cpu; its own word is not taken.
   const char* text = R"(

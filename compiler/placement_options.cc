@@ -46,24 +46,37 @@ Expected<DType> weights_of(const std::string& precision) {
   return Failure{Error::kInvalidArgument, "precision '" + precision + "'", "expected one of f32, bf16, f16"};
 }
 
+template <typename F>
+bool any_target(const placement::Options& placing, F&& f) {
+  const auto any = [&](const auto& targets) { return std::any_of(targets.begin(), targets.end(), f); };
+  return any(placing.targets) || std::any_of(placing.methods.begin(), placing.methods.end(),
+                                             [&](const auto& method) { return any(method.second.targets); });
+}
+
 // A precision that nothing would have is a mistake.
 Status check_precision(const placement::Options& placing, const CompileOptions& options) {
   const auto narrows = [](const targets::Target& target) { return target.weights != DType::kF32; };
-  const auto any = [&](const std::vector<targets::Target>& targets) {
-    return std::any_of(targets.begin(), targets.end(), narrows);
-  };
-  if (options.precision == "f32" || any(placing.targets)) return Done{};
-  for (const auto& [method, own] : placing.methods) {
-    if (any(own.targets)) return Done{};
+  if (options.precision != "f32" && !any_target(placing, narrows)) {
+    return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
+                   "only the targets cpu and vulkan keep weights so, and the targets are " + options.target};
   }
-  return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
-                 "only the targets cpu and vulkan keep weights so, and the targets are " + options.target};
+  const auto rounds = [](const targets::Target& target) { return target.byte_activations; };
+  if (options.activations != "float" && !any_target(placing, rounds)) {
+    return Failure{Error::kInvalidArgument, "activations '" + options.activations + "'",
+                   "only the target cpu rounds them so, and the targets are " + options.target};
+  }
+  return Done{};
 }
 
 Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options) {
   BERTH_ASSIGN_OR_RETURN(const DType weights, weights_of(options.precision));
   BERTH_ASSIGN_OR_RETURN(std::vector<targets::Target> targets, targets::parse_targets(options.target, options.plugins));
+  const std::vector<std::string> known = activation_types();
+  if (std::find(known.begin(), known.end(), options.activations) == known.end()) {
+    return Failure{Error::kInvalidArgument, "activations '" + options.activations + "'", "expected float or int8"};
+  }
   for (targets::Target& target : targets) {
+    target.byte_activations = options.activations == "int8" && !target.isa.empty();
     if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
     if (target.narrow_weights) target.weights = weights;
   }

@@ -91,6 +91,7 @@ const Setters<CompileOptions>& option_setters() {
     all->insert({
         {"cpu", to<std::string>(&O::cpu)},
         {"precision", to<std::string>(&O::precision)},
+        {"activations", to<std::string>(&O::activations)},
         {"node_device", [](O& options, nb::handle value) { options.node_device = node_device_of(value); }},
         {"specs", to<Strings>(&O::specs)},
         {"fusion", to<bool>(&O::fusion)},

@@ -112,6 +112,10 @@ void add_placement_options(CLI::App& sub, CompileCommand& command) {
          "the element type of weights in the targets cpu and vulkan: f32 (the default: as the model has them), bf16 or "
          "f16, half as large; bf16 rounds what they are multiplied with too")
       ->check(CLI::IsMember(precisions()));
+  sub.add_option("--activations", command.options.activations,
+                 "what weights of 8 and 4 bits are multiplied with in the target cpu: float (the default), or int8: "
+                 "rounded to 8 bits in blocks, which is faster")
+      ->check(CLI::IsMember(activation_types()));
   add_method_option(sub, "--place", texts.place, "GLOB=DEVICE",
                     "run nodes there whose name, or whose result's name, matches; later ones win");
   add_method_switch(sub, "--split", texts.split, "one contiguous part of about equal work for each target");

@@ -27,7 +27,7 @@ struct NarrowConstants {
 };
 /// By the dense weight, scales and zero points, bits, block, and whether the input is rounded. In strips and in methods
 /// that share a weight it is packed once.
-using NarrowKey = std::tuple<ir::ConstantId, ir::ConstantId, ir::ConstantId, int64_t, int64_t, bool>;
+using NarrowKey = std::tuple<ir::ConstantId, ir::ConstantId, ir::ConstantId, int64_t, int64_t, int64_t>;
 using PackedNarrows = std::map<NarrowKey, NarrowConstants>;
 
 struct Made {
@@ -153,6 +153,11 @@ class Packer {
     own[at::packing] = packed.text;
   }
 
+  // At least how many digits of what weights of 8 and 4 bits are multiplied with stay (kernels/cpu/packing_narrow.h).
+  int64_t digits_of_activations() const {
+    return target_.byte_activations ? 1 : target_.weights == DType::kBF16 ? 2 : 3;
+  }
+
   // For all instruction sets: rows are not looked at.
   bool pack_narrow(NodeId id) {
     namespace at = arg::fused_narrow_linear_out;
@@ -170,7 +175,7 @@ class Packer {
                            id_of(args[at::zero_points]),
                            std::get<ir::Dim>(args[at::bits]).value,
                            std::get<ir::Dim>(args[at::block]).value,
-                           target_.weights == DType::kBF16};
+                           digits_of_activations()};
     if (const auto made = narrow_.find(key); made != narrow_.end()) {
       use_narrow(id, made->second);
       return true;
@@ -184,7 +189,7 @@ class Packer {
     linear.columns = weight->type.shape[1].value;
     linear.bits = std::get<ir::Dim>(args[at::bits]).value;
     linear.block = std::get<ir::Dim>(args[at::block]).value;
-    linear.rounds_input = target_.weights == DType::kBF16;
+    linear.digits = digits_of_activations();
     linear.weight = bytes.data();
     linear.scales = factors.data();
     linear.scale_rows = scales->type.shape[0].value;

@@ -12,12 +12,14 @@ namespace berth::fuse {
 namespace {
 
 // After pack_weights alone, for this instruction set or the machine's own.
-ir::Module packed(const std::string& text, const std::string& isa = "", DType weights = DType::kF32) {
+ir::Module packed(const std::string& text, const std::string& isa = "", DType weights = DType::kF32,
+                  bool byte_activations = false) {
   ir::Module module = passes::parsed(text);
   delegate_all(module);
   Targets targets = *targets::parse_targets("cpu");
   if (!isa.empty()) targets[0].isa = isa;
   targets[0].weights = weights;
+  targets[0].byte_activations = byte_activations;
   const auto changed = pack_weights(module, targets, {});
   EXPECT_TRUE(changed.ok());
   return module;
@@ -141,6 +143,15 @@ TEST(PackWeights, InputsOfNarrowOnesAreRoundedForBf16Alone) {
                                       {DType::kBF16, "panels 64 [16,80] digits 2"}}) {
     const ir::Module module = packed(narrow_text("i8", numbers(160, -9, 9)), "", weights);
     EXPECT_EQ(std::get<std::string>(nodes_of(module, ir::OpId::fused_narrow_linear_out)[0]->args[at::packing]), text);
+  }
+}
+
+TEST(PackWeights, ActivationsOfNarrowOnesHaveOneDigitWhereTheyAreAskedForAlone) {
+  namespace at = arg::fused_narrow_linear_out;
+  for (const DType weights : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const ir::Module module = packed(narrow_text("i8", numbers(160, -9, 9)), "", weights, true);
+    EXPECT_EQ(std::get<std::string>(nodes_of(module, ir::OpId::fused_narrow_linear_out)[0]->args[at::packing]),
+              "panels 64 [16,80] digits 1");
   }
 }
 

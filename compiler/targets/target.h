@@ -114,15 +114,16 @@ struct Target {
   std::string name;     // "cuda:0"
   std::string backend;  // the name that the runtime finds it by, "berth.cuda"; empty: no delegates
   Device device;
-  TakesNode takes;              // null: all of them
-  MarkNodes marks;              // null: any node may be in any delegate
-  bool fuses = false;           // has kernels for fused operators ("berth::conv", …)
-  bool channels_last = false;   // computes faster with the channels innermost
-  bool depth_last = false;      // and with what a product sums over innermost in its weight
-  std::string isa;              // weights are packed for this instruction set ("native", …); empty: never
-  bool narrow_weights = false;  // its kernels of products take weights of bf16 and f16
-  bool narrow_tensors = false;  // all its kernels take tensors of these, so that products need no casts
-  DType weights = DType::kF32;  // of products, bf16 or f16 instead: `--precision`
+  TakesNode takes;                // null: all of them
+  MarkNodes marks;                // null: any node may be in any delegate
+  bool fuses = false;             // has kernels for fused operators ("berth::conv", …)
+  bool channels_last = false;     // computes faster with the channels innermost
+  bool depth_last = false;        // and with what a product sums over innermost in its weight
+  std::string isa;                // weights are packed for this instruction set ("native", …); empty: never
+  bool narrow_weights = false;    // its kernels of products take weights of bf16 and f16
+  bool narrow_tensors = false;    // all its kernels take tensors of these, so that products need no casts
+  DType weights = DType::kF32;    // of products, bf16 or f16 instead: `--precision`
+  bool byte_activations = false;  // weights of 8 and 4 bits are multiplied with 8 bits: `--activations`
   Limits limits;
   /// The compile specs of its delegates, beside the device: those of `--spec`, and what base/delegate_specs.h reads.
   std::vector<ir::CompileSpec> specs;

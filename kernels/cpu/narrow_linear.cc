@@ -6,10 +6,12 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 
 #include "base/huge_page_buffer.h"
 #include "base/math.h"
 #include "format/arguments.h"
+#include "kernels/cpu/narrow_linear_bytes.h"
 #include "kernels/cpu/narrow_linear_digits.h"
 #include "kernels/cpu/narrow_linear_planes.h"
 #include "kernels/cpu/narrow_linear_run.h"
@@ -257,8 +259,19 @@ bool split(KernelContext& context, const Call& call, F&& f) {
   return fits;
 }
 
-// A panel and some rows are an item: all rows, unless there are few panels.
-void run_digits(KernelContext& context, const Call& call, const NarrowDigits& digits) {
+void multiply(const NarrowPacked& packed, int64_t panel, const NarrowDigits& digits, int64_t begin, int64_t end,
+              float* sum) {
+  multiply_digits(packed, panel, digits, begin, end, sum);
+}
+void multiply(const NarrowPacked& packed, int64_t panel, const NarrowBytes& bytes, int64_t begin, int64_t end,
+              float* sum) {
+  multiply_bytes(packed, panel, bytes, begin, end, sum);
+}
+
+// A panel and some rows are an item: all rows, unless there are few panels. Numbers is NarrowDigits or NarrowBytes.
+// REQUIRES: no more rows than NarrowDigits::kMostRows.
+template <typename Numbers>
+void run_some(KernelContext& context, const Call& call, const Numbers& numbers) {
   constexpr int64_t kItems = 4;  // of each thread
   constexpr int64_t kFewest = 4;
   const int64_t panels = call.packed.layout.panels();
@@ -271,7 +284,7 @@ void run_digits(KernelContext& context, const Call& call, const NarrowDigits& di
       const int64_t piece = item % pieces;
       const int64_t first = piece * call.rows / pieces;
       const int64_t last = (piece + 1) * call.rows / pieces;
-      multiply_digits(call.packed, panel, digits, first, last, sum);
+      multiply(call.packed, panel, numbers, first, last, sum);
       finish(call.part(first, last - first), panel, sum);
     }
   });
@@ -287,8 +300,13 @@ void multiply(const NarrowPacked& packed, int64_t panel, const NarrowPlanes& pla
               const NarrowPlanes::Scratch& scratch) {
   multiply_planes(packed, panel, planes, begin, end, scratch);
 }
+void multiply(const NarrowPacked& packed, int64_t panel, const NarrowBytes& bytes, int64_t begin, int64_t end,
+              const NarrowBytes::Scratch& scratch) {
+  multiply_bytes(packed, panel, bytes, begin, end, scratch.sum);
+}
 
-// A panel is an item: with all rows, unless there are few panels. Numbers is NarrowWords or NarrowPlanes.
+// A panel is an item: with all rows, unless there are few panels. Numbers is NarrowWords,
+// NarrowPlanes or NarrowBytes.
 template <typename Numbers>
 void run_panels(KernelContext& context, const Call& call, const Numbers& numbers, uint8_t* scratch) {
   const NarrowLayout& layout = call.packed.layout;
@@ -314,9 +332,13 @@ size_t numbers_memory(const NarrowLayout& layout, int64_t rows, int threads) {
 
 // Bytes of temporary memory for `rows` rows at most.
 size_t memory_of(const NarrowLayout& layout, int64_t rows, int threads) {
-  const size_t digits = NarrowDigits::bytes(layout, std::min(rows, NarrowDigits::most_rows(layout)));
-  if (rows <= kNarrowRows) return digits;
-  size_t most = std::max(digits, threads * kWideBytes);
+  size_t most = NarrowDigits::bytes(layout, std::min(rows, NarrowDigits::most_rows(layout)));
+  if (NarrowBytes::take(layout)) {
+    most = std::max(most, rows <= NarrowDigits::kMostRows ? NarrowBytes::bytes(layout, rows)
+                                                          : numbers_memory<NarrowBytes>(layout, rows, threads));
+  }
+  if (rows <= kNarrowRows) return most;
+  most = std::max(most, threads * kWideBytes);
   if (NarrowWords::take(layout, rows)) most = std::max(most, numbers_memory<NarrowWords>(layout, rows, threads));
   if (NarrowPlanes::take(layout, rows)) most = std::max(most, numbers_memory<NarrowPlanes>(layout, rows, threads));
   return most;
@@ -331,7 +353,7 @@ void run_as_digits(KernelContext& context, const Call& call, void* memory) {
   const NarrowDigits digits(layout, call.rows, memory);
   const bool fits =
       split(context, call, [&](const float* row, int64_t i) { return split_into_digits(layout, row, i, digits); });
-  fits ? run_digits(context, call, digits) : run_rows(context, call, memory);
+  fits ? run_some(context, call, digits) : run_rows(context, call, memory);
 }
 
 bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowWords& words) {
@@ -341,6 +363,10 @@ bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const Na
   return split_into_planes(layout, row, i, planes);
 }
 
+bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowBytes& bytes) {
+  return split_into_bytes(layout, row, i, bytes);
+}
+
 template <typename Numbers>
 void run_as(KernelContext& context, const Call& call, void* memory) {
   const NarrowLayout& layout = call.packed.layout;
@@ -348,6 +374,9 @@ void run_as(KernelContext& context, const Call& call, void* memory) {
   const bool fits =
       split(context, call, [&](const float* row, int64_t i) { return split_row(layout, row, i, numbers); });
   if (!fits) return run_rows(context, call, memory);
+  if constexpr (std::is_same_v<Numbers, NarrowBytes>) {
+    if (call.rows <= NarrowDigits::kMostRows) return run_some(context, call, numbers);
+  }
   run_panels(context, call, numbers, static_cast<uint8_t*>(memory) + Numbers::bytes(layout, call.rows));
 }
 
@@ -358,6 +387,7 @@ struct Way {
 };
 
 Way way_of(const NarrowLayout& layout, int64_t rows) {
+  if (has_narrow_bytes(layout)) return {run_as<NarrowBytes>, NarrowBytes::most_rows(layout)};
   if (has_narrow_planes(layout, rows)) return {run_as<NarrowPlanes>, NarrowPlanes::most_rows(layout)};
   if (has_narrow_words(layout, rows)) return {run_as<NarrowWords>, NarrowWords::most_rows(layout)};
   if (has_narrow_digits(layout.bits, rows)) return {run_as_digits, NarrowDigits::most_rows(layout)};

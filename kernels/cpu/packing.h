@@ -42,7 +42,7 @@ struct LinearToPack {
 struct NarrowToPack {
   int64_t depth = 1, columns = 1;
   int64_t bits = 8, block = 1;
-  bool rounds_input = false;  // whether what it is multiplied with may be rounded, as for products of bf16
+  int64_t digits = 3;  // of what it is multiplied with: 2 and 1 allow it to be rounded (packing_narrow.h)
   const uint8_t* weight = nullptr;
   /// [rows, columns] each; 1 stands for all. Zero points are of one of the two types, or there are none.
   const float* scales = nullptr;

@@ -11,7 +11,7 @@ namespace berth::cpu {
 namespace {
 
 constexpr char kName[] = "panels 64 [";
-constexpr char kTwoDigits[] = " digits 2";
+constexpr char kDigits[] = " digits ";
 
 // A number from 1 to INT32_MAX, and `after` behind it.
 bool take(StringRef text, size_t* at, char after, int64_t* number) {
@@ -84,7 +84,7 @@ bool pack_narrow(const NarrowToPack& linear, PackedNarrow* packed) {
 #endif
   const NarrowLayout layout = {linear.depth, linear.columns,
                                linear.block, linear.depth < 1 ? 0 : (linear.depth - 1) / linear.block + 1,
-                               linear.bits,  linear.rounds_input ? 2 : 3};
+                               linear.bits,  linear.digits};
   const bool zeros = linear.zeros != nullptr || linear.real_zeros != nullptr;
   const int64_t zero_bytes = linear.zeros != nullptr ? 1 : zeros ? 4 : 0;
   const int64_t scale_count = linear.scale_rows * linear.scale_columns;
@@ -126,7 +126,7 @@ bool are_halves(const float* x, int64_t n) {
 
 std::string NarrowLayout::text() const {
   const std::string sizes = kName + std::to_string(depth) + "," + std::to_string(columns) + "]";
-  return digits == 2 ? sizes + kTwoDigits : sizes;
+  return digits == 3 ? sizes : sizes + kDigits + std::to_string(digits);
 }
 
 bool read_narrow_packing(StringRef text, int64_t bits, int64_t block, NarrowLayout* layout) {
@@ -135,9 +135,12 @@ bool read_narrow_packing(StringRef text, int64_t bits, int64_t block, NarrowLayo
   layout->bits = bits;
   layout->block = block;
   if (!take(text, &at, ',', &layout->depth) || !take(text, &at, ']', &layout->columns)) return false;
-  const size_t rest = text.size - at;
-  layout->digits = rest == 0 ? 3 : 2;
-  if (rest != 0 && (rest != sizeof(kTwoDigits) - 1 || std::memcmp(text.data + at, kTwoDigits, rest) != 0)) return false;
+  layout->digits = 3;
+  if (at < text.size) {
+    if (text.size != at + sizeof kDigits || std::memcmp(text.data + at, kDigits, sizeof kDigits - 1) != 0) return false;
+    layout->digits = text.data[text.size - 1] - '0';
+    if (layout->digits != 1 && layout->digits != 2) return false;
+  }
   layout->blocks = (layout->depth - 1) / block + 1;
   return layout->fits();
 }

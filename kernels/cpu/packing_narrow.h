@@ -11,7 +11,7 @@
 //
 // As text, in the argument `packing` of berth::narrow_linear: `panels 64 [4096,11008]`, the sizes of the dense weight.
 // `panels 64 [4096,11008] digits 2` allows the input to be rounded as well (narrow_linear_digits.h), in programs that
-// were compiled for products of bf16.
+// were compiled for products of bf16, and `digits 1` to 8 bits (narrow_linear_bytes.h), with `--activations int8`.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct NarrowLayout {
   int64_t depth = 0, columns = 0;
   int64_t block = 1, blocks = 0;
   int64_t bits = 8;
-  /// How many digits to the base of 256 an element of the input keeps at least: 3, or 2.
+  /// How many digits to the base of 256 an element of the input keeps at least: 3, 2 or 1.
   int64_t digits = 3;
 
   /// Rows that lie in one number of 32 bits.

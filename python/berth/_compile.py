@@ -65,6 +65,7 @@ def compile(
     share_state: bool = False,
     cpu: str | None = None,
     precision: str | None = None,
+    activations: str | None = None,
     place: Pairs | None = None,
     node_device: Callable[[str, str, str], str | None] | None = None,
     specs: Sequence[str] | None = None,
@@ -113,6 +114,8 @@ def compile(
     share_state        of several models, states of one name are one state
     cpu                the instruction set that the cpu target packs weights for: "native", "generic", "avx2", "avx512"
     precision          "bf16" or "f16": the cpu target keeps weights in 16 bits; default: "f32", as the model has them
+    activations        "int8": the cpu target rounds what weights of 8 and 4 bits are multiplied with to 8 bits, in
+                       blocks; default: "float"
     place              {"glob": "cuda:0"}: nodes of these names run there; later ones win
     node_device        the same as a function (method, node, operator) -> "cuda:0" or None; it takes precedence
     specs              ["mine:KEY=VALUE"]: compile specs of the delegates of a target
@@ -155,6 +158,7 @@ def compile(
         target=target,
         cpu=cpu,
         precision=precision,
+        activations=activations,
         place=place,
         node_device=node_device,
         specs=specs,

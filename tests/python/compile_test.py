@@ -24,7 +24,7 @@ def options_of(structure):
 class Options(unittest.TestCase):
     # What a value of each looks like; what is not here takes True or False.
     VALUES = {
-        "target": "portable", "cpu": "generic", "precision": "f32", "place": {},
+        "target": "portable", "cpu": "generic", "precision": "f32", "activations": "float", "place": {},
         "node_device": lambda method, node, operator: None,
         "specs": [], "device_io": {"x": "cpu"}, "banks": ["sram=1K", "dram,slow"], "pins": {}, "states": {}, "planner": "greedy",
         "alignment": 32, "in_place_operators": ["aten::relu"], "external_constants": {}, "constant_alignment": 64,

@@ -1,0 +1,53 @@
+// The innermost loops of narrow_linear_bytes.h.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cpu/narrow_linear_bytes.h"
+
+namespace berth::cpu {
+
+/// Rows of the input that have their turns together.
+constexpr int64_t kByteRows = 6;
+
+/// Some blocks of a panel, or some chunks of one: as much as stays in a first-level cache while rows have their turns.
+struct ByteTurn {
+  const uint8_t* weight;
+  NarrowNumbers numbers;
+  int64_t width;        // of the panel
+  int64_t rows, block;  // of the weight
+};
+
+/// Rows of bytes, from the turn's first element on.
+struct ByteRows {
+  const int8_t* bytes;
+  int64_t row_bytes;
+  const NarrowBytes::Chunk* chunk;
+  int64_t row_chunks;
+};
+
+/// Bytes from what is read of a weight to what is fetched into a first-level cache.
+constexpr int64_t kBytesAhead = 2560;
+
+/// The largest of a smaller chunk has a step that is denormal, or whose reciprocal is infinite.
+constexpr float kSmallestByteChunk = 0x1p-116f;
+
+struct ByteFunctions {
+  /// A row of layout.depth elements as bytes and what is known of its chunks. False if an element is not finite. May
+  /// write 15 bytes behind the last one, zeros.
+  bool (*split)(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk);
+  /// Adds the products of `count` rows to out[i * 64 + j].
+  void (*add)(const ByteTurn& turn, ByteRows rows, int64_t count, float* out);
+};
+
+/// Where the chunk ends that begins with element `begin`.
+inline int64_t byte_chunk_end(const NarrowLayout& layout, int64_t begin) {
+  const int64_t block = begin / layout.block * layout.block;
+  const int64_t next = begin + NarrowBytes::kChunk - (begin - block) % NarrowBytes::kChunk;
+  return std::min({layout.depth, block + layout.block, next});
+}
+
+/// For weights of 8 or 4 bits. REQUIRES: the processor is an x86 with AVX-512 VNNI.
+ByteFunctions vnni_byte_functions(int64_t bits);
+
+}  // namespace berth::cpu

@@ -1,0 +1,203 @@
+// Rows of bytes with AVX-512 VNNI.
+#include <algorithm>
+#include <limits>
+
+#include "kernels/cpu/narrow_linear_bytes_run.h"
+#include "kernels/cpu/narrow_numbers_x86.h"
+#include "kernels/cpu/x86_intrinsics.h"
+
+#ifdef __x86_64__
+
+namespace berth::cpu {
+namespace {
+
+constexpr int64_t kLanes = 16;
+
+BERTH_VNNI_INLINE __mmask16 mask_of(int64_t left) {
+  return static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1 << left) - 1);
+}
+
+BERTH_VNNI_INLINE float largest_of(const float* x, int64_t n) {
+  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
+  __m512i most = _mm512_setzero_si512();
+  for (int64_t k = 0; k < n; k += kLanes) {
+    const __m512 v = _mm512_maskz_loadu_ps(mask_of(n - k), x + k);
+    // As integers, so that NaN is the largest.
+    most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
+  }
+  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(most));
+}
+
+BERTH_VNNI bool split(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk) {
+  const int centre = 1 << (layout.bits - 1);
+  bool finite = true;
+  for (int64_t begin = 0; begin < layout.depth; ++chunk) {
+    const int64_t end = byte_chunk_end(layout, begin);
+    float largest = largest_of(x + begin, end - begin);
+    finite = finite && largest <= std::numeric_limits<float>::max();
+    if (largest < kSmallestByteChunk) largest = 0;
+    const __m512 steps = _mm512_set1_ps(largest == 0 ? 0 : 127 / largest);
+    __m512i sums = _mm512_setzero_si512();
+    for (int64_t k = begin; k < end; k += kLanes) {
+      const __m512i bytes = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of(end - k), x + k), steps));
+      sums = _mm512_add_epi32(sums, bytes);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm512_cvtsepi32_epi8(bytes));
+    }
+    const int32_t sum = _mm512_reduce_add_epi32(sums);
+    *chunk = {-centre * sum, static_cast<float>(sum), largest / 127};
+    begin = end;
+  }
+  return finite;
+}
+
+BERTH_VNNI_INLINE __m512i four(const int8_t* bytes) {
+  int32_t all;
+  __builtin_memcpy(&all, bytes, sizeof all);
+  return _mm512_set1_epi32(all);
+}
+
+// By its name, so that sums stay where they are: as a function g++ copies each of them around the loop.
+BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i bytes, __m512i sum) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(bytes));
+  return sum;
+}
+
+template <int kRows, int kVectors>
+using Totals = __m512[kRows][kVectors];
+
+// A chunk of `length` elements of each row. One row has the upper halves of bytes sixteenfold, in sums of their own:
+// that saves a shift of each.
+template <int64_t kBits, bool kZeros, int kRows, int kVectors>
+BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t length, const NarrowNumbers& numbers,
+                                 const ByteRows& rows, Totals<kRows, kVectors>& total) {
+  constexpr int64_t kGroup = 32 / kBits;
+  constexpr bool kApart = kBits == 4 && kRows == 1;
+  const __m512i low = _mm512_set1_epi8(15);
+  __m512i sum[kRows][kVectors];
+  __m512i apart[kVectors];
+  BERTH_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    apart[v] = _mm512_setzero_si512();
+    BERTH_UNROLL
+    for (int i = 0; i < kRows; ++i) sum[i][v] = _mm512_set1_epi32(rows.chunk[i * rows.row_chunks].start);
+  }
+  const int8_t* x = rows.bytes;
+  for (int64_t k = 0; k < length; k += kGroup, weight += width * 4, x += kGroup) {
+    __m512i bytes[kVectors];
+    __m512i upper[kVectors];
+    BERTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      if constexpr (kRows <= 2) {
+        _mm_prefetch(reinterpret_cast<const char*>(weight) + kBytesAhead + v * 64, _MM_HINT_T0);
+      }
+      bytes[v] = _mm512_loadu_si512(weight + v * 64);
+      if constexpr (kBits == 4) {
+        upper[v] = kApart ? _mm512_andnot_si512(low, bytes[v]) : _mm512_and_si512(_mm512_srli_epi16(bytes[v], 4), low);
+        bytes[v] = _mm512_and_si512(bytes[v], low);
+      }
+    }
+    BERTH_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const __m512i first = four(x + i * rows.row_bytes);
+      BERTH_UNROLL
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = add_products(bytes[v], first, sum[i][v]);
+      if constexpr (kBits == 4) {
+        const __m512i second = four(x + i * rows.row_bytes + 4);
+        BERTH_UNROLL
+        for (int v = 0; v < kVectors; ++v) {
+          __m512i& to = kApart ? apart[v] : sum[i][v];
+          to = add_products(upper[v], second, to);
+        }
+      }
+    }
+  }
+  BERTH_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    const __m512 scale = scales_of_16(numbers, v * kLanes);
+    const __m512 zero = kZeros ? zeros_of_16(numbers, v * kLanes) : _mm512_setzero_ps();
+    BERTH_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      const NarrowBytes::Chunk& chunk = rows.chunk[i * rows.row_chunks];
+      if constexpr (kApart) sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_srai_epi32(apart[v], 4));
+      __m512 all = _mm512_cvtepi32_ps(sum[i][v]);
+      if constexpr (kZeros) all = _mm512_fnmadd_ps(zero, _mm512_set1_ps(chunk.total), all);
+      all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
+      total[i][v] = _mm512_fmadd_ps(all, scale, total[i][v]);
+    }
+  }
+}
+
+template <int64_t kBits, bool kZeros, int kRows, int kVectors>
+BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t column, ByteRows rows, float* out) {
+  Totals<kRows, kVectors> total;
+  BERTH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    BERTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) total[i][v] = _mm512_loadu_ps(out + i * kNarrowPanel + column + v * kLanes);
+  }
+  NarrowNumbers numbers = turn.numbers.from(column);
+  const uint8_t* weight = turn.weight + column * 4;
+  int64_t block_left = std::min(turn.block, turn.rows);
+  for (int64_t left = turn.rows; left > 0;) {
+    const int64_t length = std::min(block_left, NarrowBytes::kChunk);
+    if constexpr (kRows <= 2) {
+      // A line has the scales of 32 columns, or of 16.
+      for (int v = 0; v < kVectors; v += 2) {
+        _mm_prefetch(scales_ahead(numbers, v * kLanes, kBytesAhead), _MM_HINT_T0);
+      }
+    }
+    add_chunk<kBits, kZeros, kRows, kVectors>(weight, turn.width, length, numbers, rows, total);
+    weight += length * turn.width * kBits / 8;
+    rows.bytes += length;
+    ++rows.chunk;
+    left -= length;
+    block_left -= length;
+    if (block_left > 0) continue;
+    block_left = std::min(turn.block, left);
+    numbers.advance(turn.width);
+  }
+  BERTH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    BERTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + i * kNarrowPanel + column + v * kLanes, total[i][v]);
+  }
+}
+
+template <int64_t kBits, bool kZeros, int kRows>
+void add_rows(const ByteTurn& turn, const ByteRows& rows, float* out) {
+  // Sums, totals and weights are all registers that there are.
+  constexpr int kVectors = kRows <= 2 ? 4 : 2;
+  int64_t column = 0;
+  for (; column + kVectors * kLanes <= turn.width; column += kVectors * kLanes) {
+    add_columns<kBits, kZeros, kRows, kVectors>(turn, column, rows, out);
+  }
+  for (; column < turn.width; column += kLanes) add_columns<kBits, kZeros, kRows, 1>(turn, column, rows, out);
+}
+
+template <int64_t kBits, bool kZeros>
+void add_all_rows(const ByteTurn& turn, ByteRows rows, int64_t count, float* out) {
+  for (int64_t taken = 0; count > 0; count -= taken) {
+    taken = count >= kByteRows ? kByteRows : count >= 4 ? 4 : count >= 2 ? 2 : 1;
+    if (taken == kByteRows) add_rows<kBits, kZeros, kByteRows>(turn, rows, out);
+    if (taken == 4) add_rows<kBits, kZeros, 4>(turn, rows, out);
+    if (taken == 2) add_rows<kBits, kZeros, 2>(turn, rows, out);
+    if (taken == 1) add_rows<kBits, kZeros, 1>(turn, rows, out);
+    rows.bytes += taken * rows.row_bytes;
+    rows.chunk += taken * rows.row_chunks;
+    out += taken * kNarrowPanel;
+  }
+}
+
+template <int64_t kBits>
+void add(const ByteTurn& turn, ByteRows rows, int64_t count, float* out) {
+  turn.numbers.has_zeros() ? add_all_rows<kBits, true>(turn, rows, count, out)
+                           : add_all_rows<kBits, false>(turn, rows, count, out);
+}
+
+}  // namespace
+
+ByteFunctions vnni_byte_functions(int64_t bits) { return {split, bits == 8 ? add<8> : add<4>}; }
+
+}  // namespace berth::cpu
+
+#endif
