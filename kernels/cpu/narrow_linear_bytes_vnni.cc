@@ -65,6 +65,11 @@ BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i bytes, __m512i s
 template <int kRows, int kVectors>
 using Totals = __m512[kRows][kVectors];
 
+// Whether the weight is fetched ahead: for few rows it comes from memory. Of 8 bits a register is multiplied once, so
+// that enough of them are under way as it is: of a weight of 500 MB, 0.94 of the speed of reading instead of 0.86.
+template <int64_t kBits, int kRows>
+constexpr bool kFetches = kBits == 4 && kRows <= 2;
+
 // A chunk of `length` elements of each row. One row has the upper halves of bytes sixteenfold, in sums of their own:
 // that saves a shift of each.
 template <int64_t kBits, bool kZeros, int kRows, int kVectors>
@@ -82,12 +87,14 @@ BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t l
     for (int i = 0; i < kRows; ++i) sum[i][v] = _mm512_set1_epi32(rows.chunk[i * rows.row_chunks].start);
   }
   const int8_t* x = rows.bytes;
+  // Copies of its few turns are slower than the loop.
+#pragma GCC unroll 1
   for (int64_t k = 0; k < length; k += kGroup, weight += width * 4, x += kGroup) {
     __m512i bytes[kVectors];
     __m512i upper[kVectors];
     BERTH_UNROLL
     for (int v = 0; v < kVectors; ++v) {
-      if constexpr (kRows <= 2) {
+      if constexpr (kFetches<kBits, kRows>) {
         _mm_prefetch(reinterpret_cast<const char*>(weight) + kBytesAhead + v * 64, _MM_HINT_T0);
       }
       bytes[v] = _mm512_loadu_si512(weight + v * 64);
@@ -140,12 +147,6 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t colu
   int64_t block_left = std::min(turn.block, turn.rows);
   for (int64_t left = turn.rows; left > 0;) {
     const int64_t length = std::min(block_left, NarrowBytes::kChunk);
-    if constexpr (kRows <= 2) {
-      // A line has the scales of 32 columns, or of 16.
-      for (int v = 0; v < kVectors; v += 2) {
-        _mm_prefetch(scales_ahead(numbers, v * kLanes, kBytesAhead), _MM_HINT_T0);
-      }
-    }
     add_chunk<kBits, kZeros, kRows, kVectors>(weight, turn.width, length, numbers, rows, total);
     weight += length * turn.width * kBits / 8;
     rows.bytes += length;
@@ -155,6 +156,12 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t colu
     if (block_left > 0) continue;
     block_left = std::min(turn.block, left);
     numbers.advance(turn.width);
+    if constexpr (kFetches<kBits, kRows>) {
+      // A line has the scales of 32 columns, or of 16.
+      for (int v = 0; v < kVectors; v += 2) {
+        _mm_prefetch(scales_ahead(numbers, v * kLanes, kBytesAhead), _MM_HINT_T0);
+      }
+    }
   }
   BERTH_UNROLL
   for (int i = 0; i < kRows; ++i) {
