@@ -217,7 +217,8 @@ void fill_result(const GroupedRows& r, int64_t head) {
 template <typename T, int kCount>
 HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores, int64_t row) {
   // Whole rows at a time where registers suffice: memory gives what lies side by side fastest.
-  constexpr int kVectors = HWY_TARGET == HWY_AVX3 && kCount <= 2 ? 8 : kTileVectors;
+  constexpr bool kFit = HWY_TARGET == HWY_AVX3 && kCount <= 2 && !std::is_same_v<T, Half>;
+  constexpr int kVectors = kFit ? 8 : kTileVectors;
   constexpr int64_t kKeys = kLanes / kCount;
   for (int64_t j = r.first; j < r.end; j += kKeys) multiply_some_keys<T, kCount>(r, head, j, scores, row);
   // While scores become shares, the first values come.

@@ -70,9 +70,13 @@ using Totals = __m512[kRows][kVectors];
 template <int64_t kBits, int kRows>
 constexpr bool kFetches = kBits == 4 && kRows <= 2;
 
+// What is known of zero points while compiling: a loop for one row, which is the one that waits for nothing but
+// products, is made for either.
+enum class Zeros { kNone, kThere, kPerhaps };
+
 // A chunk of `length` elements of each row. One row has the upper halves of bytes sixteenfold, in sums of their own:
 // that saves a shift of each.
-template <int64_t kBits, bool kZeros, int kRows, int kVectors>
+template <int64_t kBits, Zeros kZeros, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t length, const NarrowNumbers& numbers,
                                  const ByteRows& rows, Totals<kRows, kVectors>& total) {
   constexpr int64_t kGroup = 32 / kBits;
@@ -118,23 +122,24 @@ BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t l
       }
     }
   }
+  const bool has_zeros = kZeros == Zeros::kThere || (kZeros == Zeros::kPerhaps && numbers.has_zeros());
   BERTH_UNROLL
   for (int v = 0; v < kVectors; ++v) {
     const __m512 scale = scales_of_16(numbers, v * kLanes);
-    const __m512 zero = kZeros ? zeros_of_16(numbers, v * kLanes) : _mm512_setzero_ps();
+    const __m512 zero = has_zeros ? zeros_of_16(numbers, v * kLanes) : _mm512_setzero_ps();
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
       const NarrowBytes::Chunk& chunk = rows.chunk[i * rows.row_chunks];
       if constexpr (kApart) sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_srai_epi32(apart[v], 4));
       __m512 all = _mm512_cvtepi32_ps(sum[i][v]);
-      if constexpr (kZeros) all = _mm512_fnmadd_ps(zero, _mm512_set1_ps(chunk.total), all);
+      if (has_zeros) all = _mm512_fnmadd_ps(zero, _mm512_set1_ps(chunk.total), all);
       all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
       total[i][v] = _mm512_fmadd_ps(all, scale, total[i][v]);
     }
   }
 }
 
-template <int64_t kBits, bool kZeros, int kRows, int kVectors>
+template <int64_t kBits, Zeros kZeros, int kRows, int kVectors>
 BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t column, ByteRows rows, float* out) {
   Totals<kRows, kVectors> total;
   BERTH_UNROLL
@@ -170,35 +175,42 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t colu
   }
 }
 
-template <int64_t kBits, bool kZeros, int kRows>
-void add_rows(const ByteTurn& turn, const ByteRows& rows, float* out) {
+// Those of kVectors registers are computed together where a panel has so many; what is left of it, row by row.
+template <int64_t kBits, int kRows>
+void add_rows(const ByteTurn& turn, ByteRows rows, float* out) {
   // Sums, totals and weights are all registers that there are.
   constexpr int kVectors = kRows <= 2 ? 4 : 2;
-  int64_t column = 0;
-  for (; column + kVectors * kLanes <= turn.width; column += kVectors * kLanes) {
-    add_columns<kBits, kZeros, kRows, kVectors>(turn, column, rows, out);
+  const int64_t whole = turn.width / (kVectors * kLanes) * kVectors * kLanes;
+  for (int64_t column = 0; column < whole; column += kVectors * kLanes) {
+    if constexpr (kRows > 1) {
+      add_columns<kBits, Zeros::kPerhaps, kRows, kVectors>(turn, column, rows, out);
+    } else if (turn.numbers.has_zeros()) {
+      add_columns<kBits, Zeros::kThere, kRows, kVectors>(turn, column, rows, out);
+    } else {
+      add_columns<kBits, Zeros::kNone, kRows, kVectors>(turn, column, rows, out);
+    }
   }
-  for (; column < turn.width; column += kLanes) add_columns<kBits, kZeros, kRows, 1>(turn, column, rows, out);
-}
-
-template <int64_t kBits, bool kZeros>
-void add_all_rows(const ByteTurn& turn, ByteRows rows, int64_t count, float* out) {
-  for (int64_t taken = 0; count > 0; count -= taken) {
-    taken = count >= kByteRows ? kByteRows : count >= 4 ? 4 : count >= 2 ? 2 : 1;
-    if (taken == kByteRows) add_rows<kBits, kZeros, kByteRows>(turn, rows, out);
-    if (taken == 4) add_rows<kBits, kZeros, 4>(turn, rows, out);
-    if (taken == 2) add_rows<kBits, kZeros, 2>(turn, rows, out);
-    if (taken == 1) add_rows<kBits, kZeros, 1>(turn, rows, out);
-    rows.bytes += taken * rows.row_bytes;
-    rows.chunk += taken * rows.row_chunks;
-    out += taken * kNarrowPanel;
+  for (int i = 0; whole < turn.width && i < kRows; ++i) {
+    for (int64_t column = whole; column < turn.width; column += kLanes) {
+      add_columns<kBits, Zeros::kPerhaps, 1, 1>(turn, column, rows, out);
+    }
+    rows.bytes += rows.row_bytes;
+    rows.chunk += rows.row_chunks;
+    out += kNarrowPanel;
   }
 }
 
 template <int64_t kBits>
 void add(const ByteTurn& turn, ByteRows rows, int64_t count, float* out) {
-  turn.numbers.has_zeros() ? add_all_rows<kBits, true>(turn, rows, count, out)
-                           : add_all_rows<kBits, false>(turn, rows, count, out);
+  for (int64_t taken = 0; count > 0; count -= taken) {
+    taken = count >= kByteRows ? kByteRows : count >= 2 ? 2 : 1;
+    if (taken == kByteRows) add_rows<kBits, kByteRows>(turn, rows, out);
+    if (taken == 2) add_rows<kBits, 2>(turn, rows, out);
+    if (taken == 1) add_rows<kBits, 1>(turn, rows, out);
+    rows.bytes += taken * rows.row_bytes;
+    rows.chunk += taken * rows.row_chunks;
+    out += taken * kNarrowPanel;
+  }
 }
 
 }  // namespace

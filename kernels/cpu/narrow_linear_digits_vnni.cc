@@ -128,6 +128,19 @@ BERTH_VNNI_INLINE void add_columns(const DigitTurn& turn, const DigitRows& rows,
   }
 }
 
+// What a panel has behind its last kVectors registers, row by row.
+template <int64_t kBits, int kFirst>
+BERTH_VNNI [[gnu::noinline]] void add_rest(const DigitTurn& turn, DigitRows rows, int64_t count, int64_t from,
+                                           float* out) {
+  for (int64_t i = 0; i < count; ++i, out += kNarrowPanel) {
+    for (int64_t column = from; column < turn.width; column += kLanes) {
+      add_columns<kBits, kFirst, 1, 1>(turn, rows, column, out);
+    }
+    rows.digits += rows.row_bytes;
+    rows.chunk += rows.row_chunks;
+  }
+}
+
 template <int64_t kBits, int kFirst, int kRows>
 BERTH_VNNI [[gnu::noinline]] void add_rows(const DigitTurn& whole, DigitRows rows, float* out) {
   // Sums, weights and what they are multiplied with are all registers that there are.
@@ -140,7 +153,7 @@ BERTH_VNNI [[gnu::noinline]] void add_rows(const DigitTurn& whole, DigitRows row
     for (; column + kVectors * kLanes <= turn.width; column += kVectors * kLanes) {
       add_columns<kBits, kFirst, kRows, kVectors>(turn, rows, column, out);
     }
-    for (; column < turn.width; column += kLanes) add_columns<kBits, kFirst, kRows, 1>(turn, rows, column, out);
+    if (column < turn.width) add_rest<kBits, kFirst>(turn, rows, kRows, column, out);
     turn.weight += whole.block / kGroup * turn.width * 4;
     turn.numbers.advance(turn.width);
     rows.digits += kDigits * whole.block;

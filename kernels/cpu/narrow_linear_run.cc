@@ -172,7 +172,17 @@ HWY_INLINE void add_rows(const Block& block, Step step) {
       add_columns<kBits, kZeros, kRows, kVectors>(block, step);
     }
   }
-  for (; step.column < block.width; step.column += kLanes) add_columns<kBits, kZeros, kRows, 1>(block, step);
+  if constexpr (kVectors == 1) {
+    for (; step.column < block.width; step.column += kLanes) add_columns<kBits, kZeros, kRows, 1>(block, step);
+  } else {
+    // What the last panel has behind its whole steps, row by row: a form for each number of rows would be much code.
+    const int64_t from = step.column;
+    for (int i = 0; from < block.width && i < kRows; ++i, step.x += step.step, step.sum += kNarrowPanel) {
+      for (step.column = from; step.column < block.width; step.column += kLanes) {
+        add_columns<kBits, kZeros, 1, 1>(block, step);
+      }
+    }
+  }
 }
 
 template <int64_t kBits, bool kZeros>
