@@ -32,6 +32,7 @@ BATCHES = {("llama-1b", "8"): 3, ("qwen3-0.6b", "bf16"): 2}
 HALVES = ("bf16", "f16")
 QUICK = {"llama-1b_bf16", "qwen3-0.6b_f16", "qwen3-0.6b_4", "qwen3-0.6b_bf16_batch"}  # a quarter of a minute each
 NEAR = 1.25  # times the error of transformers in 16 bits
+NEAR_IN_BYTES = 2  # the same where activations are rounded to 8
 
 
 class Case:
@@ -160,14 +161,14 @@ class Run:
                        for i in range(layers) for kind in ("key", "value")]
 
 
-def compare(run, exact, allowed):
-    """None, or what differs. `allowed`: errors, as wanted() gives them; None for f32."""
+def compare(run, exact, allowed, near):
+    """None, or what differs. `allowed`: errors, as wanted() gives them, `near` times of which pass; None for f32."""
     def problem_of(what, got, want, error):
         if error is None:
             problem = difference([got], [want])
         else:
             most = float(errors(got, want).max())
-            problem = f"errs by {most:.3g}, transformers by {error:.3g}" if not most <= NEAR * error else None
+            problem = f"errs by {most:.3g}, transformers by {error:.3g}" if not most <= near * error else None
         return f"{what}: {problem}" if problem else None
 
     errors_of = allowed or [None] * len(exact)
@@ -195,16 +196,19 @@ def check_shape(berth, package, case, work):
     exact, allowed = wanted(model, case)
     del model
     gc.collect()
-    for precision in ("f32",) if case.weights in ("f32", *HALVES) else ("f32", "bf16"):
+    narrow = [] if case.weights in ("f32", *HALVES) else [("bf16", "float"), ("bf16", "int8")]
+    for precision, activations in [("f32", "float"), *narrow]:
         program = work / f"{precision}.pte"
         berth.call("compile", f"prefill={work / 'prefill.pt2'}", f"decode={work / 'decode.pt2'}", "--share-state",
-                   "-o", program, "--target", "cpu", "--precision", precision, timeout=1200)
+                   "-o", program, "--target", "cpu", "--precision", precision, "--activations", activations,
+                   timeout=1200)
         loaded = module.load(program)
         for prompt in (0, PROMPT):
             of_16_bits = case.weights in HALVES or precision == "bf16"
-            problem = compare(Run(loaded, case, prompt), exact, allowed if of_16_bits else None)
+            near = NEAR_IN_BYTES if activations == "int8" else NEAR
+            problem = compare(Run(loaded, case, prompt), exact, allowed if of_16_bits else None, near)
             if problem:
-                return f"{precision}, a prompt of {prompt}: {problem}"
+                return f"{precision}, activations in {activations}, a prompt of {prompt}: {problem}"
         del loaded
         program.unlink()
     return None
