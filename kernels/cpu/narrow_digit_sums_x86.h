@@ -1,5 +1,5 @@
-// Digits of numbers, and what sums of them stand for (narrow_linear_digits.h), for sources of AVX-512 VNNI: in one
-// place, so that all have the same bits.
+// What sources of AVX-512 VNNI share: digits of numbers and what sums of them stand for (narrow_linear_digits.h), in one
+// place, so that all have the same bits; and steps of their loops.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_digits.h"
@@ -8,6 +8,37 @@
 #ifdef __x86_64__
 
 namespace berth::cpu {
+
+/// For the next 16 elements, of which there are `left`.
+BERTH_VNNI_INLINE __mmask16 mask_of_16(int64_t left) {
+  return static_cast<__mmask16>(left >= 16 ? 0xFFFF : (1 << left) - 1);
+}
+
+/// The largest magnitude; NaN is the largest of all.
+BERTH_VNNI_INLINE float largest_magnitude(const float* x, int64_t n) {
+  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
+  __m512i most = _mm512_setzero_si512();
+  for (int64_t k = 0; k < n; k += 16) {
+    const __m512 v = _mm512_maskz_loadu_ps(mask_of_16(n - k), x + k);
+    // As integers, so that NaN is the largest.
+    most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
+  }
+  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(most));
+}
+
+/// The same four bytes in each number of 32 bits.
+BERTH_VNNI_INLINE __m512i four_bytes(const int8_t* bytes) {
+  int32_t all;
+  __builtin_memcpy(&all, bytes, sizeof all);
+  return _mm512_set1_epi32(all);
+}
+
+/// Adds the products of bytes without signs, `weights`, and bytes with signs. By its name, so that sums stay where they
+/// are: as a function g++ copies each of them around the loop.
+BERTH_VNNI_INLINE __m512i add_byte_products(__m512i weights, __m512i bytes, __m512i sum) {
+  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(bytes));
+  return sum;
+}
 
 /// Sixteen elements at a time as digits, and the sums of each digit.
 class DigitSplitter {
@@ -19,8 +50,7 @@ class DigitSplitter {
   /// Of each four of the first `count` elements the first digits, then the second ones, the third, and nothing; those
   /// behind are 0.
   BERTH_VNNI_INLINE __m512i split(const float* x, int64_t count) {
-    const auto mask = static_cast<__mmask16>(count >= 16 ? 0xFFFF : (1 << count) - 1);
-    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x), factor_);
+    const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of_16(count), x), factor_);
     // Digits from 0 to 255 of the number that is half of all numbers greater.
     const __m512i half = _mm512_set1_epi32(0x808080);
     const __m512i greater = _mm512_add_epi32(_mm512_slli_epi32(_mm512_cvtps_epi32(scaled), shift_), half);

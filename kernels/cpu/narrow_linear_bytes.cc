@@ -6,6 +6,7 @@
 
 #include "base/math.h"
 #include "kernels/cpu/narrow_linear_bytes_run.h"
+#include "kernels/cpu/narrow_linear_digits_run.h"
 
 namespace berth::cpu {
 namespace {
@@ -25,13 +26,9 @@ int64_t chunks_in_block(const NarrowLayout& layout) {
 
 #if HWY_ARCH_X86_64
 
-bool has_vnni() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
-
 ByteFunctions functions_for(const NarrowLayout& layout) { return vnni_byte_functions(layout.bits); }
 
 #else
-
-bool has_vnni() { return false; }
 
 ByteFunctions functions_for(const NarrowLayout&) { return {}; }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_bytes_run.h"
 #include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
@@ -13,33 +14,18 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 
-BERTH_VNNI_INLINE __mmask16 mask_of(int64_t left) {
-  return static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1 << left) - 1);
-}
-
-BERTH_VNNI_INLINE float largest_of(const float* x, int64_t n) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  __m512i most = _mm512_setzero_si512();
-  for (int64_t k = 0; k < n; k += kLanes) {
-    const __m512 v = _mm512_maskz_loadu_ps(mask_of(n - k), x + k);
-    // As integers, so that NaN is the largest.
-    most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
-  }
-  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(most));
-}
-
 BERTH_VNNI bool split(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk) {
   const int centre = 1 << (layout.bits - 1);
   bool finite = true;
   for (int64_t begin = 0; begin < layout.depth; ++chunk) {
     const int64_t end = byte_chunk_end(layout, begin);
-    float largest = largest_of(x + begin, end - begin);
+    float largest = largest_magnitude(x + begin, end - begin);
     finite = finite && largest <= std::numeric_limits<float>::max();
     if (largest < kSmallestByteChunk) largest = 0;
     const __m512 steps = _mm512_set1_ps(largest == 0 ? 0 : 127 / largest);
     __m512i sums = _mm512_setzero_si512();
     for (int64_t k = begin; k < end; k += kLanes) {
-      const __m512i bytes = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of(end - k), x + k), steps));
+      const __m512i bytes = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of_16(end - k), x + k), steps));
       sums = _mm512_add_epi32(sums, bytes);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm512_cvtsepi32_epi8(bytes));
     }
@@ -48,18 +34,6 @@ BERTH_VNNI bool split(const NarrowLayout& layout, const float* x, int8_t* to, Na
     begin = end;
   }
   return finite;
-}
-
-BERTH_VNNI_INLINE __m512i four(const int8_t* bytes) {
-  int32_t all;
-  __builtin_memcpy(&all, bytes, sizeof all);
-  return _mm512_set1_epi32(all);
-}
-
-// By its name, so that sums stay where they are: as a function g++ copies each of them around the loop.
-BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i bytes, __m512i sum) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(bytes));
-  return sum;
 }
 
 template <int kRows, int kVectors>
@@ -109,15 +83,15 @@ BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t l
     }
     BERTH_UNROLL
     for (int i = 0; i < kRows; ++i) {
-      const __m512i first = four(x + i * rows.row_bytes);
+      const __m512i first = four_bytes(x + i * rows.row_bytes);
       BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = add_products(bytes[v], first, sum[i][v]);
+      for (int v = 0; v < kVectors; ++v) sum[i][v] = add_byte_products(bytes[v], first, sum[i][v]);
       if constexpr (kBits == 4) {
-        const __m512i second = four(x + i * rows.row_bytes + 4);
+        const __m512i second = four_bytes(x + i * rows.row_bytes + 4);
         BERTH_UNROLL
         for (int v = 0; v < kVectors; ++v) {
           __m512i& to = kApart ? apart[v] : sum[i][v];
-          to = add_products(upper[v], second, to);
+          to = add_byte_products(upper[v], second, to);
         }
       }
     }

@@ -21,8 +21,6 @@ constexpr int64_t kTurn = 512;
 
 #if HWY_ARCH_X86_64
 
-bool has_vnni() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
-
 DigitFunctions digit_functions(const NarrowLayout& layout) {
   return has_vnni() ? vnni_digit_functions(layout.bits, layout.digits) : avx2_digit_functions();
 }
@@ -34,6 +32,14 @@ DigitFunctions digit_functions(const NarrowLayout&) { return {}; }
 #endif
 
 }  // namespace
+
+bool has_vnni() {
+#if HWY_ARCH_X86_64
+  return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
 
 NarrowDigits::NarrowDigits(const NarrowLayout& layout, int64_t rows, void* memory)
     : row_bytes_(kDigits * padded(layout.depth)),

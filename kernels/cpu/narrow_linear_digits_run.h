@@ -5,6 +5,9 @@
 
 namespace berth::cpu {
 
+/// Whether this processor, or what it is limited to (simd_limit.h), has AVX-512 VNNI.
+bool has_vnni();
+
 /// Chunks of a block of the weight's scales.
 int64_t digit_chunks_in_block(const NarrowLayout& layout);
 

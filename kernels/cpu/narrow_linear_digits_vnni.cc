@@ -14,21 +14,7 @@ namespace {
 constexpr int kDigits = NarrowDigits::kDigits;
 constexpr int64_t kLanes = 16;
 
-BERTH_VNNI __mmask16 mask_of(int64_t left) {
-  if (left >= kLanes) return 0xFFFF;
-  return static_cast<__mmask16>((1 << left) - 1);
-}
-
-BERTH_VNNI float largest_of(const float* x, int64_t n) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7FFFFFFF);
-  __m512i most = _mm512_setzero_si512();
-  for (int64_t k = 0; k < n; k += kLanes) {
-    const __m512 v = _mm512_maskz_loadu_ps(mask_of(n - k), x + k);
-    // As integers, so that NaN is the largest.
-    most = _mm512_max_epi32(most, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
-  }
-  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(most));
-}
+BERTH_VNNI float largest_of(const float* x, int64_t n) { return largest_magnitude(x, n); }
 
 // Sets the sums of each digit.
 BERTH_VNNI void split(const float* x, int64_t n, float steps, int shift, int8_t* to, int32_t* sums) {
@@ -39,18 +25,6 @@ BERTH_VNNI void split(const float* x, int64_t n, float steps, int shift, int8_t*
     _mm512_mask_storeu_epi32(to, 0xFFF, _mm512_permutexvar_epi32(closer, digits));
   }
   splitter.sums(sums);
-}
-
-BERTH_VNNI_INLINE __m512i four(const int8_t* digits) {
-  int32_t bytes;
-  __builtin_memcpy(&bytes, digits, sizeof bytes);
-  return _mm512_set1_epi32(bytes);
-}
-
-// By its name, so that sums stay where they are: as a function g++ copies each of them around the loop.
-BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i digits, __m512i sum) {
-  __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(weights), "v"(digits));
-  return sum;
 }
 
 template <int kRows, int kVectors>
@@ -76,13 +50,13 @@ BERTH_VNNI_INLINE void add_group(const uint8_t* weight, const int8_t* x, int64_t
   for (int i = 0; i < kRows; ++i) {
     BERTH_UNROLL
     for (int d = kFirst; d < kDigits; ++d) {
-      const __m512i first = four(x + i * row_bytes + 4 * d);
+      const __m512i first = four_bytes(x + i * row_bytes + 4 * d);
       BERTH_UNROLL
-      for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_products(bytes[v], first, sum[i][d][v]);
+      for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_byte_products(bytes[v], first, sum[i][d][v]);
       if constexpr (kBits == 4) {
-        const __m512i second = four(x + i * row_bytes + 4 * (kDigits + d));
+        const __m512i second = four_bytes(x + i * row_bytes + 4 * (kDigits + d));
         BERTH_UNROLL
-        for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_products(upper[v], second, sum[i][d][v]);
+        for (int v = 0; v < kVectors; ++v) sum[i][d][v] = add_byte_products(upper[v], second, sum[i][d][v]);
       }
     }
   }

@@ -26,13 +26,9 @@ int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 32) + 32; }
 
 #if HWY_ARCH_X86_64
 
-bool has_vnni() { return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __builtin_cpu_supports("avx512vnni"); }
-
 WordFunctions word_functions(const NarrowLayout& layout) { return vnni_word_functions(layout.bits); }
 
 #else
-
-bool has_vnni() { return false; }
 
 WordFunctions word_functions(const NarrowLayout&) { return {}; }
 

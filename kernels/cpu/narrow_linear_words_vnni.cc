@@ -1,7 +1,7 @@
 // Words with AVX-512 VNNI.
 #include <algorithm>
 
-#include "kernels/cpu/narrow_linear_digits.h"
+#include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_words_run.h"
 #include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
@@ -17,7 +17,7 @@ BERTH_VNNI int32_t split(const float* x, int64_t n, float steps, int16_t* to) {
   const __m512 factor = _mm512_set1_ps(steps);
   __m512i sum = _mm512_setzero_si512();
   for (int64_t k = 0; k < n; k += kLanes) {
-    const auto mask = static_cast<__mmask16>(n - k >= kLanes ? 0xFFFF : (1 << (n - k)) - 1);
+    const __mmask16 mask = mask_of_16(n - k);
     const __m512i words = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x + k), factor));
     sum = _mm512_add_epi32(sum, words);
     _mm512_mask_cvtepi32_storeu_epi16(to + k, mask, words);
