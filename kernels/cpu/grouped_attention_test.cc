@@ -314,6 +314,24 @@ TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
   check(c, 9);
 }
 
+// Behind a score that is NaN all others may be -infinity, those in the same lane of a register as well.
+TEST(GroupedAttention, AScoreThatIsNaNStaysAmongInfiniteOnes) {
+  for (const int32_t at : {0, 5, 59}) {
+    std::vector<double> keys(60, -INFINITY);
+    keys[at] = NAN;
+    const Array query = f32({1, 2, 1, 1}, {1, 2}), key = f32({1, 1, 60, 1}, keys), value = f32({1, 1, 60, 1});
+    const Array out = f32({1, 2, 1, 1});
+    std::vector<Arg> args = {query, key, value, nullptr, nullptr, nullptr, 1.0, true, out};
+    const auto expect_nan = [&](auto kernel, const char* what) {
+      out.set({99, 99});
+      EXPECT_EQ(testing::run_with(kernel, args, 1, size_t{1} << 16).error, Error::kOk);
+      for (const double x : out.values()) EXPECT_TRUE(std::isnan(x)) << what << ", key " << at << ": " << x;
+    };
+    expect_nan(portable::grouped_attention_out, "portable");
+    for_each_simd_target([&](const char* target) { expect_nan(grouped_attention_out, target); });
+  }
+}
+
 // Scores of -infinity may come from the numbers alone, without a mask.
 TEST(GroupedAttention, InfiniteQueriesAreAsTheSoftmaxOfTheirScores) {
   for (const int32_t queries : {2, 30}) {
