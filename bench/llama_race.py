@@ -70,11 +70,12 @@ def race(args, weights, folder):
         llama_models.export_both(model, made, llama_models.PROMPT)
         del model
         llama_models.write_gguf(args.shape, weights, made / "model.gguf", args.layers)
-    program = made / "model.pte"
+    program = made / f"{args.precision}_{args.activations}.pte"
     if args.compile or not program.exists():
         subprocess.run([args.build / "berth", "compile", f"prefill={made / 'prefill.pt2'}",
                         f"decode={made / 'decode.pt2'}", "-o", program, "--share-state", "--target", "cpu",
-                        "--precision", args.precision, "--activations", args.activations], check=True, stdout=subprocess.DEVNULL)
+                        "--precision", args.precision, "--activations", args.activations],
+                       check=True, stdout=subprocess.DEVNULL)
     numbers = llama_models.weights_of_a_token(args.shape, args.layers)
     megabytes = numbers * BITS[weights] / 8 / 1e6
     berth = Side(args.build / "bench/decode_table", "--serve", program, args.threads, megabytes)

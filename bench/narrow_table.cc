@@ -2,10 +2,10 @@
 //
 //     build/release/bench/narrow_table [threads] [seconds a row] [bf16|int8]
 //
-// Weights are packed as the compiler packs them, for --precision bf16 or --activations
-// int8 if it says so. Scales are numbers of f16, and
-// stored so. GB/s count the bytes of the weight and its scales. What they are compared with is the best of several
-// loops that read the weight and do nothing else, in turns with the product; each figure is the best of all turns.
+// Weights are packed as the compiler packs them, for --precision bf16 or --activations int8 if it says so. Scales are
+// numbers of f16, and stored so. GB/s count the bytes of the weight and its scales. What they are compared with is the
+// best of several loops that read the weight and do nothing else, in turns with the product; each figure is the best of
+// all turns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -103,7 +103,7 @@ struct CompileOptions {
   std::string precision = "f32";
   /// What the target `cpu` multiplies weights of 8 and 4 bits with, where activations are floats: "float" (as
   /// `precision` says), or "int8": rounded to 8 bits, in blocks with a scale of their own (docs/precision.md).
-  /// InvalidArgument for "int8" when no target is `cpu`.
+  /// InvalidArgument for "int8" when no target is `cpu`, or `cpu` is "generic", for which nothing is packed.
   std::string activations = "float";
   /// "GLOB=DEVICE": nodes whose name, or one of whose results' names, matches the glob run on that device; later ones
   /// win. It is an error if a glob matches no node, or if no target on the device supports a matching node.

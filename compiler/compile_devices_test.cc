@@ -172,10 +172,14 @@ TEST(CompileDevices, ImpossibleOptionsAreRefused) {
 TEST(CompileDevices, ElementTypesThatNoTargetHasAreRefused) {
   CompileOptions options = target("sim:0");
   options.activations = "int8";
-  EXPECT_EQ(error_of(kAdd, options),
-            "activations 'int8': only the target cpu rounds them so, and the targets are sim:0");
+  EXPECT_EQ(
+      error_of(kAdd, options),
+      "activations 'int8': only the target cpu rounds them so, but not with packing for \"generic\"; the targets are "
+      "sim:0");
   options.target = "sim:0,cpu";
   EXPECT_EQ(error_of(kAdd, options), "");
+  options.cpu = "generic";
+  EXPECT_NE(error_of(kAdd, options), "");
   options.activations = "int4";
   EXPECT_EQ(error_of(kAdd, options), "activations 'int4': expected float or int8");
   options = target("sim:0");

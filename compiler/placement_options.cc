@@ -53,8 +53,8 @@ bool any_target(const placement::Options& placing, F&& f) {
                                              [&](const auto& method) { return any(method.second.targets); });
 }
 
-// A precision that nothing would have is a mistake.
-Status check_precision(const placement::Options& placing, const CompileOptions& options) {
+// An element type that nothing would have is a mistake.
+Status check_element_types(const placement::Options& placing, const CompileOptions& options) {
   const auto narrows = [](const targets::Target& target) { return target.weights != DType::kF32; };
   if (options.precision != "f32" && !any_target(placing, narrows)) {
     return Failure{Error::kInvalidArgument, "precision '" + options.precision + "'",
@@ -62,8 +62,9 @@ Status check_precision(const placement::Options& placing, const CompileOptions& 
   }
   const auto rounds = [](const targets::Target& target) { return target.byte_activations; };
   if (options.activations != "float" && !any_target(placing, rounds)) {
-    return Failure{Error::kInvalidArgument, "activations '" + options.activations + "'",
-                   "only the target cpu rounds them so, and the targets are " + options.target};
+    return Failure{
+        Error::kInvalidArgument, "activations '" + options.activations + "'",
+        "only the target cpu rounds them so, but not with packing for \"generic\"; the targets are " + options.target};
   }
   return Done{};
 }
@@ -76,9 +77,9 @@ Expected<std::vector<targets::Target>> targets_of(const CompileOptions& options)
     return Failure{Error::kInvalidArgument, "activations '" + options.activations + "'", "expected float or int8"};
   }
   for (targets::Target& target : targets) {
-    target.byte_activations = options.activations == "int8" && !target.isa.empty();
     if (!target.isa.empty()) target.isa = options.cpu == "generic" ? "" : options.cpu;
     if (target.narrow_weights) target.weights = weights;
+    target.byte_activations = options.activations == "int8" && !target.isa.empty();
   }
   return targets;
 }
@@ -188,7 +189,7 @@ Expected<placement::Options> placement_options(const ir::Module& module, const C
     targets.direct_copies = takes_berths_runtime(module, targets.targets);
   }
   for (const std::string& text : options.specs) BERTH_TRY(add_spec(text, &placing));
-  BERTH_TRY(check_precision(placing, options));
+  BERTH_TRY(check_element_types(placing, options));
   BERTH_TRY(add_costs(module, options, &placing));
   return placing;
 }

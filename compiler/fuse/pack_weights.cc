@@ -25,8 +25,8 @@ struct NarrowConstants {
   ir::ConstantId weight, scales, zeros;  // zeros: not valid where there are none
   std::string text;
 };
-/// By the dense weight, scales and zero points, bits, block, and whether the input is rounded. In strips and in methods
-/// that share a weight it is packed once.
+/// By the dense weight, scales and zero points, bits, block, and digits of the input. In strips and in methods that
+/// share a weight it is packed once.
 using NarrowKey = std::tuple<ir::ConstantId, ir::ConstantId, ir::ConstantId, int64_t, int64_t, int64_t>;
 using PackedNarrows = std::map<NarrowKey, NarrowConstants>;
 

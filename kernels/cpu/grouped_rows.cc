@@ -241,6 +241,11 @@ HWY_NOINLINE void attend_heads(const GroupedRows& r, int64_t head, float* scores
   for (; e + kVectors * kLanes <= r.value_size; e += kVectors * kLanes) {
     multiply_values<T, kCount, kVectors>(r, head, e, scores, row, factors);
   }
+  if constexpr (kFit) {
+    for (; e + kTileColumns <= r.value_size; e += kTileColumns) {
+      multiply_values<T, kCount, kTileVectors>(r, head, e, scores, row, factors);
+    }
+  }
   for (; e + kLanes <= r.value_size; e += kLanes) multiply_values<T, kCount, 1>(r, head, e, scores, row, factors);
   for (int64_t h = 0; e < r.value_size && h < kCount; ++h) {
     multiply_rest(r, head + h, e, scores + (head + h) * row, factors[h]);

@@ -1,5 +1,5 @@
-// What sources of AVX-512 VNNI share: digits of numbers and what sums of them stand for (narrow_linear_digits.h), in one
-// place, so that all have the same bits; and steps of their loops.
+// What sources of AVX-512 VNNI share: digits of numbers and what sums of them stand for (narrow_linear_digits.h), in
+// one place, so that all have the same bits; and steps of their loops.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_digits.h"

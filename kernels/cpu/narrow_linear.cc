@@ -271,7 +271,7 @@ void multiply(const NarrowPacked& packed, int64_t panel, const NarrowBytes& byte
 // A panel and some rows are an item: all rows, unless there are few panels. Numbers is NarrowDigits or NarrowBytes.
 // REQUIRES: no more rows than NarrowDigits::kMostRows.
 template <typename Numbers>
-void run_some(KernelContext& context, const Call& call, const Numbers& numbers) {
+void run_up_to_64_rows(KernelContext& context, const Call& call, const Numbers& numbers) {
   constexpr int64_t kItems = 4;  // of each thread
   constexpr int64_t kFewest = 4;
   const int64_t panels = call.packed.layout.panels();
@@ -305,8 +305,7 @@ void multiply(const NarrowPacked& packed, int64_t panel, const NarrowBytes& byte
   multiply_bytes(packed, panel, bytes, begin, end, scratch.sum);
 }
 
-// A panel is an item: with all rows, unless there are few panels. Numbers is NarrowWords,
-// NarrowPlanes or NarrowBytes.
+// A panel is an item: with all rows, unless there are few panels. Numbers is NarrowWords, NarrowPlanes or NarrowBytes.
 template <typename Numbers>
 void run_panels(KernelContext& context, const Call& call, const Numbers& numbers, uint8_t* scratch) {
   const NarrowLayout& layout = call.packed.layout;
@@ -353,7 +352,7 @@ void run_as_digits(KernelContext& context, const Call& call, void* memory) {
   const NarrowDigits digits(layout, call.rows, memory);
   const bool fits =
       split(context, call, [&](const float* row, int64_t i) { return split_into_digits(layout, row, i, digits); });
-  fits ? run_some(context, call, digits) : run_rows(context, call, memory);
+  fits ? run_up_to_64_rows(context, call, digits) : run_rows(context, call, memory);
 }
 
 bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowWords& words) {
@@ -364,7 +363,8 @@ bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const Na
 }
 
 bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowBytes& bytes) {
-  return split_into_bytes(layout, row, i, bytes);
+  split_into_bytes(layout, row, i, bytes);
+  return true;
 }
 
 template <typename Numbers>
@@ -375,7 +375,7 @@ void run_as(KernelContext& context, const Call& call, void* memory) {
       split(context, call, [&](const float* row, int64_t i) { return split_row(layout, row, i, numbers); });
   if (!fits) return run_rows(context, call, memory);
   if constexpr (std::is_same_v<Numbers, NarrowBytes>) {
-    if (call.rows <= NarrowDigits::kMostRows) return run_some(context, call, numbers);
+    if (call.rows <= NarrowDigits::kMostRows) return run_up_to_64_rows(context, call, numbers);
   }
   run_panels(context, call, numbers, static_cast<uint8_t*>(memory) + Numbers::bytes(layout, call.rows));
 }

@@ -54,8 +54,8 @@ int64_t NarrowBytes::most_rows(const NarrowLayout& layout) {
 
 bool has_narrow_bytes(const NarrowLayout& layout) { return NarrowBytes::take(layout) && has_vnni(); }
 
-bool split_into_bytes(const NarrowLayout& layout, const float* input, int64_t i, const NarrowBytes& bytes) {
-  return functions_for(layout).split(layout, input, bytes.row(i), bytes.chunks(i));
+void split_into_bytes(const NarrowLayout& layout, const float* input, int64_t i, const NarrowBytes& bytes) {
+  functions_for(layout).split(layout, input, bytes.row(i), bytes.chunks(i));
 }
 
 void multiply_bytes(const NarrowPacked& packed, int64_t panel, const NarrowBytes& bytes, int64_t begin, int64_t end,

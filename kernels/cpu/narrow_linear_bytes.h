@@ -3,8 +3,9 @@
 //
 // A row is cut where the weight's scales change, and after 32 elements. In such a chunk each element is rounded to a
 // whole number of steps, to the nearest, ties to even, of which the largest has 127: half a step is a 254th of the
-// largest; a chunk below 2^-116 is zeros. llama.cpp's Q8_0 and OpenVINO's dynamic quantisation round 32 elements so as
-// well. Sums of products are exact within a chunk. A result depends on its row alone, not on how many there are.
+// largest; a chunk below 2^-116 is zeros, and a row with an element that is not finite gives NaN. llama.cpp's Q8_0 and
+// OpenVINO's dynamic quantisation round 32 elements so as well. Sums of products are exact within a chunk. A result
+// depends on its row alone, not on how many there are.
 #pragma once
 
 #include "kernels/cpu/narrow_linear_run.h"
@@ -41,7 +42,7 @@ class NarrowBytes {
   int64_t chunks_of_block() const { return chunks_; }
   int64_t row_bytes() const { return row_bytes_; }
   int64_t row_chunks() const { return all_chunks_; }
-  /// Of row `i`: its elements, and zeros behind the last.
+  /// Of row `i`: its elements, and zeros behind the last up to a multiple of 16.
   int8_t* row(int64_t i) const { return bytes_ + i * row_bytes_; }
   Chunk* chunks(int64_t i) const { return all_ + i * all_chunks_; }
 
@@ -54,9 +55,8 @@ class NarrowBytes {
 /// Whether the layout allows them, and this processor, or what it is limited to (simd_limit.h), has the instructions.
 bool has_narrow_bytes(const NarrowLayout& layout);
 
-/// Row `i` of the bytes. False if an element is not finite; then the bytes are worth nothing.
-/// REQUIRES: has_narrow_bytes().
-bool split_into_bytes(const NarrowLayout& layout, const float* input, int64_t i, const NarrowBytes& bytes);
+/// Row `i` of the bytes. Sums of a row with an element that is not finite are NaN. REQUIRES: has_narrow_bytes().
+void split_into_bytes(const NarrowLayout& layout, const float* input, int64_t i, const NarrowBytes& bytes);
 
 /// sum[i * 64 + j] = the product of row begin + i of the bytes, up to row end - 1, and column j of the panel.
 /// REQUIRES: has_narrow_bytes().

@@ -29,13 +29,13 @@ struct ByteRows {
 /// Bytes from what is read of a weight to what is fetched into a first-level cache.
 constexpr int64_t kBytesAhead = 2560;
 
-/// The largest of a smaller chunk has a step that is denormal, or whose reciprocal is infinite.
+/// Chunks whose largest element is smaller are zeros: from 2^-119 down a step would be denormal.
 constexpr float kSmallestByteChunk = 0x1p-116f;
 
 struct ByteFunctions {
-  /// A row of layout.depth elements as bytes and what is known of its chunks. False if an element is not finite. May
-  /// write 15 bytes behind the last one, zeros.
-  bool (*split)(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk);
+  /// A row of layout.depth elements as bytes and what is known of its chunks. The step of a chunk with an element that
+  /// is not finite is NaN. May write 15 bytes behind the last one, zeros.
+  void (*split)(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk);
   /// Adds the products of `count` rows to out[i * 64 + j].
   void (*add)(const ByteTurn& turn, ByteRows rows, int64_t count, float* out);
 };

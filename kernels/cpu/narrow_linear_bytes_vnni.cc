@@ -14,26 +14,26 @@ namespace {
 
 constexpr int64_t kLanes = 16;
 
-BERTH_VNNI bool split(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk) {
+BERTH_VNNI void split(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk) {
   const int centre = 1 << (layout.bits - 1);
-  bool finite = true;
   for (int64_t begin = 0; begin < layout.depth; ++chunk) {
     const int64_t end = byte_chunk_end(layout, begin);
     float largest = largest_magnitude(x + begin, end - begin);
-    finite = finite && largest <= std::numeric_limits<float>::max();
-    if (largest < kSmallestByteChunk) largest = 0;
+    const bool finite = largest <= std::numeric_limits<float>::max();
+    if (largest < kSmallestByteChunk || !finite) largest = 0;
     const __m512 steps = _mm512_set1_ps(largest == 0 ? 0 : 127 / largest);
     __m512i sums = _mm512_setzero_si512();
     for (int64_t k = begin; k < end; k += kLanes) {
-      const __m512i bytes = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of_16(end - k), x + k), steps));
+      const __m512 scaled = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask_of_16(end - k), x + k), steps);
+      const __m512i bytes = finite ? _mm512_cvtps_epi32(scaled) : _mm512_setzero_si512();
       sums = _mm512_add_epi32(sums, bytes);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm512_cvtsepi32_epi8(bytes));
     }
     const int32_t sum = _mm512_reduce_add_epi32(sums);
-    *chunk = {-centre * sum, static_cast<float>(sum), largest / 127};
+    const float step = finite ? largest / 127 : std::numeric_limits<float>::quiet_NaN();
+    *chunk = {-centre * sum, static_cast<float>(sum), step};
     begin = end;
   }
-  return finite;
 }
 
 template <int kRows, int kVectors>
@@ -44,12 +44,12 @@ using Totals = __m512[kRows][kVectors];
 template <int64_t kBits, int kRows>
 constexpr bool kFetches = kBits == 4 && kRows <= 2;
 
-// What is known of zero points while compiling: a loop for one row, which is the one that waits for nothing but
-// products, is made for either.
+// Whether there are zero points. The loop for one row is compiled with and without them, because it has no other work
+// that would hide the question.
 enum class Zeros { kNone, kThere, kPerhaps };
 
-// A chunk of `length` elements of each row. One row has the upper halves of bytes sixteenfold, in sums of their own:
-// that saves a shift of each.
+// A chunk of `length` elements of each row. For one row the upper halves of bytes stay in their place, 16 times their
+// value, and have sums of their own, which are divided by 16 at the end: that saves a shift of each register.
 template <int64_t kBits, Zeros kZeros, int kRows, int kVectors>
 BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t length, const NarrowNumbers& numbers,
                                  const ByteRows& rows, Totals<kRows, kVectors>& total) {
@@ -107,8 +107,8 @@ BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t l
       if constexpr (kApart) sum[i][v] = _mm512_add_epi32(sum[i][v], _mm512_srai_epi32(apart[v], 4));
       __m512 all = _mm512_cvtepi32_ps(sum[i][v]);
       if (has_zeros) all = _mm512_fnmadd_ps(zero, _mm512_set1_ps(chunk.total), all);
-      all = _mm512_mul_ps(all, _mm512_set1_ps(chunk.step));
-      total[i][v] = _mm512_fmadd_ps(all, scale, total[i][v]);
+      // The step times the scale first: a sum times a large step could be infinite, whatever the scale.
+      total[i][v] = _mm512_fmadd_ps(all, _mm512_mul_ps(scale, _mm512_set1_ps(chunk.step)), total[i][v]);
     }
   }
 }
@@ -136,7 +136,7 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t colu
     block_left = std::min(turn.block, left);
     numbers.advance(turn.width);
     if constexpr (kFetches<kBits, kRows>) {
-      // A line has the scales of 32 columns, or of 16.
+      // Every line of scales of f16; of f32, which are rarer, every second one.
       for (int v = 0; v < kVectors; v += 2) {
         _mm_prefetch(scales_ahead(numbers, v * kLanes, kBytesAhead), _MM_HINT_T0);
       }
