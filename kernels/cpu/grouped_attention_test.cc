@@ -203,6 +203,13 @@ TEST(GroupedAttention, HeadsOfAGroupReadOneHeadOfKeys) {
   c.value_size = 20;
   c.threads = 3;
   check(c, 2);
+  // Passes over eight, four and one register and single elements, one behind the other; heads in fours, pairs, alone.
+  c.value_size = 212;
+  check(c, 3);
+  c.heads = 4;
+  check(c, 4);
+  c.heads = 2;
+  check(c, 5);
 }
 
 // Few queries read 16 bits where they lie, many have them widened first. Sizes that fill registers and that do not.

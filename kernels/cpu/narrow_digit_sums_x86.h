@@ -40,6 +40,28 @@ BERTH_VNNI_INLINE __m512i add_byte_products(__m512i weights, __m512i bytes, __m5
   return sum;
 }
 
+/// The sums of some rows and columns of a panel, in registers.
+template <int kRows, int kVectors>
+using Totals = __m512[kRows][kVectors];
+
+template <int kRows, int kVectors>
+BERTH_VNNI_INLINE void load_totals(const float* from, Totals<kRows, kVectors>& total) {
+  BERTH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    BERTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) total[i][v] = _mm512_loadu_ps(from + i * kNarrowPanel + v * 16);
+  }
+}
+
+template <int kRows, int kVectors>
+BERTH_VNNI_INLINE void store_totals(const Totals<kRows, kVectors>& total, float* to) {
+  BERTH_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    BERTH_UNROLL
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(to + i * kNarrowPanel + v * 16, total[i][v]);
+  }
+}
+
 /// Sixteen elements at a time as digits, and the sums of each digit.
 class DigitSplitter {
  public:

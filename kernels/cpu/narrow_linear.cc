@@ -6,7 +6,6 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#include <type_traits>
 
 #include "base/huge_page_buffer.h"
 #include "base/math.h"
@@ -362,11 +361,6 @@ bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const Na
   return split_into_planes(layout, row, i, planes);
 }
 
-bool split_row(const NarrowLayout& layout, const float* row, int64_t i, const NarrowBytes& bytes) {
-  split_into_bytes(layout, row, i, bytes);
-  return true;
-}
-
 template <typename Numbers>
 void run_as(KernelContext& context, const Call& call, void* memory) {
   const NarrowLayout& layout = call.packed.layout;
@@ -374,10 +368,18 @@ void run_as(KernelContext& context, const Call& call, void* memory) {
   const bool fits =
       split(context, call, [&](const float* row, int64_t i) { return split_row(layout, row, i, numbers); });
   if (!fits) return run_rows(context, call, memory);
-  if constexpr (std::is_same_v<Numbers, NarrowBytes>) {
-    if (call.rows <= NarrowDigits::kMostRows) return run_up_to_64_rows(context, call, numbers);
-  }
   run_panels(context, call, numbers, static_cast<uint8_t*>(memory) + Numbers::bytes(layout, call.rows));
+}
+
+void run_as_bytes(KernelContext& context, const Call& call, void* memory) {
+  const NarrowLayout& layout = call.packed.layout;
+  const NarrowBytes bytes(layout, call.rows, memory);
+  split(context, call, [&](const float* row, int64_t i) {
+    split_into_bytes(layout, row, i, bytes);
+    return true;
+  });
+  if (call.rows <= NarrowDigits::kMostRows) return run_up_to_64_rows(context, call, bytes);
+  run_panels(context, call, bytes, static_cast<uint8_t*>(memory) + NarrowBytes::bytes(layout, call.rows));
 }
 
 // What computes some rows, and as many as it takes at a time.
@@ -387,7 +389,7 @@ struct Way {
 };
 
 Way way_of(const NarrowLayout& layout, int64_t rows) {
-  if (has_narrow_bytes(layout)) return {run_as<NarrowBytes>, NarrowBytes::most_rows(layout)};
+  if (has_narrow_bytes(layout)) return {run_as_bytes, NarrowBytes::most_rows(layout)};
   if (has_narrow_planes(layout, rows)) return {run_as<NarrowPlanes>, NarrowPlanes::most_rows(layout)};
   if (has_narrow_words(layout, rows)) return {run_as<NarrowWords>, NarrowWords::most_rows(layout)};
   if (has_narrow_digits(layout.bits, rows)) return {run_as_digits, NarrowDigits::most_rows(layout)};

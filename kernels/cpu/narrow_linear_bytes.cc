@@ -20,9 +20,7 @@ constexpr int64_t kTurn = 512;
 // Whole registers of 16 elements, and one more that the last may run into.
 int64_t padded(int64_t depth) { return align_up<int64_t>(depth, 64) + 64; }
 
-int64_t chunks_in_block(const NarrowLayout& layout) {
-  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), NarrowBytes::kChunk));
-}
+int64_t chunks_in_block(const NarrowLayout& layout) { return digit_chunks_in_block(layout, NarrowBytes::kChunk); }
 
 #if HWY_ARCH_X86_64
 

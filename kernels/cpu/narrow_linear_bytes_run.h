@@ -1,8 +1,6 @@
 // The innermost loops of narrow_linear_bytes.h.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/cpu/narrow_linear_bytes.h"
 
 namespace berth::cpu {
@@ -39,13 +37,6 @@ struct ByteFunctions {
   /// Adds the products of `count` rows to out[i * 64 + j].
   void (*add)(const ByteTurn& turn, ByteRows rows, int64_t count, float* out);
 };
-
-/// Where the chunk ends that begins with element `begin`.
-inline int64_t byte_chunk_end(const NarrowLayout& layout, int64_t begin) {
-  const int64_t block = begin / layout.block * layout.block;
-  const int64_t next = begin + NarrowBytes::kChunk - (begin - block) % NarrowBytes::kChunk;
-  return std::min({layout.depth, block + layout.block, next});
-}
 
 /// For weights of 8 or 4 bits. REQUIRES: the processor is an x86 with AVX-512 VNNI.
 ByteFunctions vnni_byte_functions(int64_t bits);

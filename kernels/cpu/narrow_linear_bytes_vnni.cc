@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/narrow_digit_sums_x86.h"
 #include "kernels/cpu/narrow_linear_bytes_run.h"
+#include "kernels/cpu/narrow_linear_digits_run.h"
 #include "kernels/cpu/narrow_numbers_x86.h"
 #include "kernels/cpu/x86_intrinsics.h"
 
@@ -17,7 +18,7 @@ constexpr int64_t kLanes = 16;
 BERTH_VNNI void split(const NarrowLayout& layout, const float* x, int8_t* to, NarrowBytes::Chunk* chunk) {
   const int centre = 1 << (layout.bits - 1);
   for (int64_t begin = 0; begin < layout.depth; ++chunk) {
-    const int64_t end = byte_chunk_end(layout, begin);
+    const int64_t end = digit_chunk_end(layout, begin, NarrowBytes::kChunk);
     float largest = largest_magnitude(x + begin, end - begin);
     const bool finite = largest <= std::numeric_limits<float>::max();
     if (largest < kSmallestByteChunk || !finite) largest = 0;
@@ -35,9 +36,6 @@ BERTH_VNNI void split(const NarrowLayout& layout, const float* x, int8_t* to, Na
     begin = end;
   }
 }
-
-template <int kRows, int kVectors>
-using Totals = __m512[kRows][kVectors];
 
 // Whether the weight is fetched ahead: for few rows it comes from memory. Of 8 bits a register is multiplied once, so
 // that enough of them are under way as it is: of a weight of 500 MB, 0.94 of the speed of reading instead of 0.86.
@@ -116,11 +114,7 @@ BERTH_VNNI_INLINE void add_chunk(const uint8_t* weight, int64_t width, int64_t l
 template <int64_t kBits, Zeros kZeros, int kRows, int kVectors>
 BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t column, ByteRows rows, float* out) {
   Totals<kRows, kVectors> total;
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int v = 0; v < kVectors; ++v) total[i][v] = _mm512_loadu_ps(out + i * kNarrowPanel + column + v * kLanes);
-  }
+  load_totals(out + column, total);
   NarrowNumbers numbers = turn.numbers.from(column);
   const uint8_t* weight = turn.weight + column * 4;
   int64_t block_left = std::min(turn.block, turn.rows);
@@ -142,11 +136,7 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const ByteTurn& turn, int64_t colu
       }
     }
   }
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + i * kNarrowPanel + column + v * kLanes, total[i][v]);
-  }
+  store_totals(total, out + column);
 }
 
 // Those of kVectors registers are computed together where a panel has so many; what is left of it, row by row.

@@ -68,12 +68,12 @@ bool has_narrow_digits(int64_t bits, int64_t rows) {
 #endif
 }
 
-int64_t digit_chunks_in_block(const NarrowLayout& layout) {
-  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), NarrowDigits::kChunk));
+int64_t digit_chunks_in_block(const NarrowLayout& layout, int64_t chunk) {
+  return std::max<int64_t>(1, ceil_div(std::min(layout.block, layout.depth), chunk));
 }
 
-int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin) {
-  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + NarrowDigits::kChunk});
+int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin, int64_t chunk) {
+  return std::min({layout.depth, (begin / layout.block + 1) * layout.block, begin + chunk});
 }
 
 bool digit_power(float largest, int* power) {

@@ -8,11 +8,11 @@ namespace berth::cpu {
 /// Whether this processor, or what it is limited to (simd_limit.h), has AVX-512 VNNI.
 bool has_vnni();
 
-/// Chunks of a block of the weight's scales.
-int64_t digit_chunks_in_block(const NarrowLayout& layout);
+/// Chunks, of at most `chunk` elements, of a block of the weight's scales.
+int64_t digit_chunks_in_block(const NarrowLayout& layout, int64_t chunk = NarrowDigits::kChunk);
 
 /// Where the chunk ends that begins with element `begin`.
-int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin);
+int64_t digit_chunk_end(const NarrowLayout& layout, int64_t begin, int64_t chunk = NarrowDigits::kChunk);
 
 /// The power of two that is one over a step, of a chunk whose largest magnitude is `largest`. False where there is
 /// none.

@@ -95,13 +95,10 @@ class NarrowProducts {
       const float* x = input_.tensor().data<float>() + i * depth_;
       float* y = rounded.tensor().data<float>() + i * depth_;
       for (int64_t begin = 0, end = 0; begin < depth_; begin = end) {
-        const int64_t block_end = (begin / block_ + 1) * block_;
-        const int64_t chunk_begin = begin - begin % block_ % 32;
-        end = std::min({depth_, block_end, chunk_begin + 32});
+        end = std::min({depth_, (begin / block_ + 1) * block_, begin + 32});
         float largest = 0;
         for (int64_t k = begin; k < end; ++k) {
-          largest = std::isfinite(x[k]) ? std::max(largest, std::fabs(x[k])) : x[k] * 0 + NAN;
-          if (std::isnan(largest)) break;
+          largest = std::isfinite(x[k]) && !std::isnan(largest) ? std::max(largest, std::fabs(x[k])) : NAN;
         }
         const float steps = largest < 0x1p-116F ? 0 : 127 / largest;
         for (int64_t k = begin; k < end; ++k) {

@@ -63,9 +63,6 @@ BERTH_VNNI_INLINE __m512i add_products(__m512i weights, __m512i words, __m512i s
   return sum;
 }
 
-template <int kRows, int kVectors>
-using Totals = __m512[kRows][kVectors];
-
 // A chunk: `length` elements of each row, and what they are multiplied with, `numbers` from the columns' first on. Sums
 // of whole numbers and totals are all registers that there are.
 template <bool kZeros, int kRows, int kVectors>
@@ -109,11 +106,7 @@ BERTH_VNNI_INLINE void add_chunk(const int16_t* weight, int64_t width, int64_t l
 template <bool kZeros, int kRows, int kVectors>
 BERTH_VNNI [[gnu::noinline]] void add_columns(const WordTurn& turn, int64_t column, WordRows rows, float* out) {
   Totals<kRows, kVectors> total;
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int v = 0; v < kVectors; ++v) total[i][v] = _mm512_loadu_ps(out + i * kNarrowPanel + column + v * kLanes);
-  }
+  load_totals(out + column, total);
   NarrowNumbers numbers = turn.numbers.from(column);
   const int16_t* weight = turn.weight + 2 * column;
   int64_t block_left = std::min(turn.block, turn.rows);
@@ -129,11 +122,7 @@ BERTH_VNNI [[gnu::noinline]] void add_columns(const WordTurn& turn, int64_t colu
     block_left = std::min(turn.block, left);
     numbers.advance(turn.width);
   }
-  BERTH_UNROLL
-  for (int i = 0; i < kRows; ++i) {
-    BERTH_UNROLL
-    for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(out + i * kNarrowPanel + column + v * kLanes, total[i][v]);
-  }
+  store_totals(total, out + column);
 }
 
 template <bool kZeros, int kRows>
