@@ -37,7 +37,7 @@ Attention read(const arguments::fused_attention_out& args) {
   a.mask = args.mask;
   a.out = &args.out;
   a.heads = args.heads;
-  a.head.size = args.head_size;
+  a.head.size = a.head.value_size = args.head_size;
   a.query_column = args.query_column;
   a.key_column = args.key_column;
   a.value_column = args.value_column;

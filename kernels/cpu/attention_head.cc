@@ -24,9 +24,9 @@ int64_t whole_vectors(int64_t n) { return (n + kLanes - 1) / kLanes; }
 struct Layout {
   explicit Layout(const AttentionHead& head)
       : key_columns(whole_vectors(head.keys) * kLanes),
-        value_columns(whole_vectors(head.size) * kLanes),
+        value_columns(whole_vectors(head.value_size) * kLanes),
         score_columns(std::min(key_columns, kAttentionKeys)),
-        packs_values(value_columns != head.size || !head.key.is_wide()) {}
+        packs_values(value_columns != head.value_size || !head.key.is_wide()) {}
 
   float* keys(float* scratch) const { return scratch; }
   float* scores(const AttentionHead& head, float* scratch) const { return scratch + key_columns * head.size; }
@@ -121,11 +121,11 @@ void pack(const AttentionHead& head, float* scratch) {
     float* packed = values + j * layout.value_columns;
     const portable::CacheRows value = head.value.from(j * head.value_row);
     if (value.is_wide()) {
-      std::copy_n(value.as<float>(), head.size, packed);
+      std::copy_n(value.as<float>(), head.value_size, packed);
     } else {
-      widen(value.dtype, value.data, packed, head.size);
+      widen(value.dtype, value.data, packed, head.value_size);
     }
-    std::fill(packed + head.size, packed + layout.value_columns, 0.0f);
+    std::fill(packed + head.value_size, packed + layout.value_columns, 0.0f);
   }
 }
 
@@ -214,7 +214,10 @@ void multiply_values(const AttentionHead& head, const Layout& layout, const Bloc
 
 void mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {
   const int64_t at = row * head.mask_row + block.first * head.mask_column;
-  if (head.mask != nullptr) {
+  if (head.mask != nullptr && head.mask_column == 1) {
+    const float* mask = head.mask + at;
+    for (int64_t j = 0; j < visible; ++j) scores[j] += mask[j];
+  } else if (head.mask != nullptr) {
     for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
   }
   if (head.before != nullptr) {
@@ -316,9 +319,9 @@ void attend_rows(const AttentionHead& head, const Layout& layout, int64_t row, i
   for (int64_t i = 0; i < rows; ++i) {
     float* out = head.out + (row + i) * head.out_row;
     if (running.sum[i] == 0) {
-      std::fill_n(out, head.size, head.hidden_result);
+      std::fill_n(out, head.value_size, head.hidden_result);
     } else {
-      scale_row(sums + i * layout.value_columns, head.size, 1.0f / running.sum[i], out);
+      scale_row(sums + i * layout.value_columns, head.value_size, 1.0f / running.sum[i], out);
     }
   }
 }

@@ -33,7 +33,8 @@ struct AttentionHead {
   const bool* allowed = nullptr;
   int64_t mask_row = 0, mask_column = 0;
   int64_t keys = 0;
-  int64_t size = 0;  // elements of a row
+  int64_t size = 0;        // elements of a row of queries or keys
+  int64_t value_size = 0;  // of values or results
   float scale = 1;
   /// Query i sees keys 0 to i.
   bool causal = false;
@@ -51,7 +52,7 @@ struct AttentionHead {
 size_t attention_scratch_floats(const AttentionHead& head);
 
 /// Copies the keys and values of the head to `scratch`, in the order in which attend() reads them. REQUIRES: keys >= 1;
-/// size >= 1; `scratch` is aligned to 64.
+/// size >= 1; value_size >= 1; `scratch` is aligned to 64.
 void pack_attention(const AttentionHead& head, float* scratch);
 
 /// Computes rows [begin, end) of the result. REQUIRES: pack_attention(head, scratch) was the last to write `scratch`,

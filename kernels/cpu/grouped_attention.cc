@@ -25,8 +25,8 @@ bool increases(const int64_t* limit, int64_t queries) {
 }
 
 bool takes_tiles(const GroupedAttention& a) {
-  return a.queries > kFewQueries && a.size == a.value_size && a.size > 0 && a.keys > 0 &&
-         increases(a.last, a.queries) && increases(a.before, a.queries);
+  return a.queries > kFewQueries && a.size > 0 && a.keys > 0 && increases(a.last, a.queries) &&
+         increases(a.before, a.queries);
 }
 
 double work(const GroupedAttention& a) {
@@ -82,8 +82,9 @@ AttentionHead head_of(const GroupedAttention& a, int64_t batch, int64_t index) {
   const int64_t group = index / a.heads_per_group();
   const int64_t line = (batch * a.heads + index) * a.queries;
   head.query = a.query + line * a.size;
-  head.out = a.out + line * a.size;
-  head.query_row = head.out_row = head.size = a.size;
+  head.out = a.out + line * a.value_size;
+  head.query_row = head.size = a.size;
+  head.out_row = head.value_size = a.value_size;
   head.key_row = a.key_row();
   head.value_row = a.value_row();
   // What no query sees is not read.
@@ -135,10 +136,11 @@ int most_slots(const GroupedAttention& a, int threads) {
 // Of either way, so that it does not depend on what the limits are.
 size_t floats_of(const GroupedAttention& a) {
   size_t floats = grouped_rows_scratch_floats(a.heads_per_group(), a.keys);
-  if (a.queries <= kFewQueries || a.size != a.value_size || a.size == 0 || a.keys == 0) return floats;
+  if (a.queries <= kFewQueries || a.size == 0 || a.keys == 0) return floats;
   AttentionHead head;
   head.keys = a.keys;
   head.size = a.size;
+  head.value_size = a.value_size;
   head.key = a.key;
   return std::max(floats, attention_scratch_floats(head));
 }

@@ -313,6 +313,10 @@ TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
   check(c, 6);
   for (int i = 0; i < c.queries; ++i) c.before.push_back(i == 0 ? 600 : 600 + 2 * i);
   check(c, 7);
+  for (const int32_t value_size : {16, 21, 100}) {
+    c.value_size = value_size;
+    check(c, 8);
+  }
   std::swap(c.last[3], c.last[40]);  // not in order: row by row
   check(c, 8);
   for (double& last : c.last) last = -5;
@@ -364,9 +368,10 @@ TEST(GroupedAttention, MasksOfNumbersAndTruthsStretch) {
   c.heads = 6;
   c.groups = 3;
   c.keys = 40;
-  c.size = c.value_size = 8;
+  c.size = 8;
   for (const int32_t queries : {1, 9}) {
     c.queries = queries;
+    c.value_size = queries == 1 ? 8 : 20;
     for (const std::vector<int32_t>& mask : {std::vector<int32_t>{40}, {queries, 40}, {2, 1, queries, 40}, {6, 1, 1}}) {
       for (const DType dtype : {DType::kF32, DType::kBool}) {
         c.mask = mask;
