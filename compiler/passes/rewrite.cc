@@ -151,6 +151,9 @@ double element_number(DType dtype, Span<const uint8_t> bytes, size_t i) {
   }
 }
 
+// Bytes of a constant that are compared with its first element: an initial state of a batch has some thousand.
+constexpr size_t kMostCompared = 256 * 1024;
+
 std::optional<double> uniform_number(const Module& module, const Method& method, const Argument& argument) {
   if (const double* real = std::get_if<double>(&argument)) return *real;
   if (const bool* truth = std::get_if<bool>(&argument)) return *truth ? 1 : 0;
@@ -166,7 +169,7 @@ std::optional<double> uniform_number(const Module& module, const Method& method,
   if (constant->blob.is_splat() && constant->blob.element().size() == size) {
     return element_number(dtype, constant->blob.element(), 0);
   }
-  if (constant->blob.is_splat() || constant->blob.size() > 4096) return std::nullopt;
+  if (constant->blob.is_splat() || constant->blob.size() > kMostCompared) return std::nullopt;
   const Span<const uint8_t> bytes = constant->blob.bytes();
   for (size_t i = size; i < bytes.size(); i += size) {
     if (std::memcmp(bytes.data(), bytes.data() + i, size) != 0) return std::nullopt;

@@ -32,6 +32,7 @@ class Simplifier {
     join(id, changed);
     const Node& node = method_.node(id);
     if (node.is(OpId::scan) && std::get<Dim>(node.args[arg::scan::length]) == Dim(0)) return without_turns(build, id);
+    if (node.is(OpId::bmm_out)) return one_matrix(build, id);
     const std::optional<Found> found = equal_value(node);
     if (!found.has_value()) return Action::keep();
     const ir::Value& result = method_.value(node.results[0]);
@@ -84,6 +85,31 @@ class Simplifier {
   Expected<ValueId> empty_stack(ir::Builder& build, ValueId stack, const std::string& source) const {
     const ir::TensorType type = method_.tensor(stack);
     return build.one(OpId::full_out, {DimList(type.shape), Dim(0), Dim(static_cast<int64_t>(type.dtype))}, source);
+  }
+
+  // A matrix that is repeated for each product of a batch: one product of all rows.
+  Expected<Action> one_matrix(ir::Builder& build, ir::NodeId id) {
+    const Node node = method_.node(id);
+    const Node* repeated = defining_node(method_, node.args[arg::bmm_out::mat2]);
+    if (repeated == nullptr || !repeated->is(OpId::expand_copy_out)) return Action::keep();
+    ValueId matrix = operand(*repeated, arg::expand_copy_out::self);
+    const std::vector<Dim> sizes = method_.tensor(matrix).shape;
+    if (sizes.size() != 2 && (sizes.size() != 3 || sizes[0] != Dim(1))) return Action::keep();
+    const std::vector<Dim> shape = method_.tensor(node.results[0]).shape;
+    const Dim depth = method_.tensor(operand(node, arg::bmm_out::self)).shape.back();
+    if (sizes[sizes.size() - 2] != depth || sizes.back() != shape.back()) return Action::keep();
+    const Dim all = module_.symbols.mul(shape[0], shape[1]);
+    why(node, SimplifyReason::kOneMatrix);
+    const auto view = [&](ValueId value, DimList to) {
+      return build.one(OpId::view_copy_out, {value, std::move(to)}, node.source);
+    };
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, view(operand(node, arg::bmm_out::self), {all, depth}));
+    if (sizes.size() == 3) {
+      BERTH_ASSIGN_OR_RETURN(matrix, view(matrix, {depth, shape.back()}));
+    }
+    BERTH_ASSIGN_OR_RETURN(const ValueId product, build.one(OpId::mm_out, {rows, matrix}, node.source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId result, view(product, shape));
+    return Action::replace(result);
   }
 
   // The value that the node's only result equals, if it has the same type.
@@ -245,6 +271,7 @@ const char* to_string(SimplifyReason reason) {
     case SimplifyReason::kNeutralElement: return "gone: neutral-element";
     case SimplifyReason::kViewOfView: return "joined: view-of-view";
     case SimplifyReason::kPermuteOfPermute: return "joined: permute-of-permute";
+    case SimplifyReason::kOneMatrix: return "now one product of all rows";
     case SimplifyReason::kNoTurns: return "gone: no-turns";
     case SimplifyReason::kKeepGraphOutput: return "keep: graph-output";
   }

@@ -1,5 +1,6 @@
 #include "compiler/passes/simplify.h"
 
+#include "base/text_testing.h"
 #include "compiler/passes/passes_testing.h"
 
 namespace berth::passes {
@@ -269,6 +270,26 @@ TEST(Simplify, ALoopWithoutTurnsGivesWhatItCarriesAndEmptyStacks) {
     }
   )"));
   expect_keeps_outputs(simplify, text);
+}
+
+TEST(Simplify, ABatchOfProductsWithOneMatrixIsOneProduct) {
+  const std::string text = R"(
+    symbol n in [1, 8]
+    method f(%x: f32[n,2,3], %w: f32[3,4], %u: f32[1,3,4], %r: f32[1,4], %v: f32[n,3,4]) {
+      %a: f32[n,3,4] = aten::expand_copy(%w, [n, 3, 4], false)
+      %b: f32[n,3,4] = aten::expand_copy(%u, [n, 3, 4], false)
+      %c: f32[n,3,4] = aten::expand_copy(%r, [n, 3, 4], false)
+      %p: f32[n,2,4] = aten::bmm(%x, %a)
+      %q: f32[n,2,4] = aten::bmm(%x, %b)
+      %s: f32[n,2,4] = aten::bmm(%x, %c)
+      %t: f32[n,2,4] = aten::bmm(%x, %v)
+      return %p, %q, %s, %t
+    }
+  )";
+  const std::string now = after(simplify, text);
+  EXPECT_EQ(occurrences(now, "= aten::mm("), 2u) << now;
+  EXPECT_EQ(occurrences(now, "= aten::bmm("), 2u) << "a row and a batch of its own:\n" << now;
+  expect_keeps_outputs(simplify, text, 1e-6);
 }
 
 TEST(Simplify, LeavesALoopThatMayTurn) {
