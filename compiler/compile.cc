@@ -99,6 +99,7 @@ Expected<emit::EmittedProgram> lower(ir::Module& module, const CompileOptions& o
   pass_options.fusion = options.fusion;
   pass_options.keep_quantized = options.fusion && fuse::keeps_quantized(placement::all_targets(placing));
   pass_options.keep_narrow = fuse::keeps_narrow(placement::all_targets(placing));
+  pass_options.keep_first_steps = options.fusion && fuse::joins_steps(placement::all_targets(placing));
   pass_options.watch = &watch;
   pass_options.dump_dir = options.dump_ir;
   if (!options.dump_ir.empty()) {

@@ -157,13 +157,30 @@ Expected<passes::Changed> for_each_region(
   return changed;
 }
 
+namespace {
+
+// What `value` is a view of that only regroups dimensions; invalid when it is none.
+ValueId viewed(const Context& context, ValueId value) {
+  const Node* node = context.maker(value);
+  if (node == nullptr || !node->op->is_reshape()) return {};
+  const ValueId base = std::get<ValueId>(node->args.front());
+  const ir::TensorType& type = context.type(base);
+  return type.is_contiguous() && type.dtype == context.type(value).dtype ? base : ValueId{};
+}
+
+}  // namespace
+
 ValueId through_views(const Context& context, ValueId value) {
-  while (const Node* node = context.maker(value)) {
-    if (!node->op->is_reshape() || context.uses(value) != 1) break;
-    const ValueId base = std::get<ValueId>(node->args.front());
-    if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
+  while (context.uses(value) == 1) {
+    const ValueId base = viewed(context, value);
+    if (!base.valid()) break;
     value = base;
   }
+  return value;
+}
+
+ValueId behind_views(const Context& context, ValueId value) {
+  for (ValueId base = value; base.valid(); base = viewed(context, value)) value = base;
   return value;
 }
 

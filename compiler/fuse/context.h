@@ -103,6 +103,8 @@ inline ir::ValueId value_argument(const ir::Node& node, size_t k) {
 /// The value that is the base of `value` through views that only regroup dimensions, each read once; `value` itself
 /// when there is none.
 ir::ValueId through_views(const Context& context, ir::ValueId value);
+/// The same, however often each is read.
+ir::ValueId behind_views(const Context& context, ir::ValueId value);
 
 /// `value` with the sizes `shape`: itself, or a view that is appended.
 Expected<ir::ValueId> with_shape(Context& context, ir::Builder& build, ir::ValueId value,

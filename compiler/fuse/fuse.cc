@@ -1,5 +1,6 @@
 #include "compiler/fuse/fuse.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "compiler/fuse/channels_last.h"
@@ -61,6 +62,14 @@ std::function<Expected<passes::Changed>(ir::Module&, const passes::Options&)> if
   };
 }
 
+// What is left of first steps.
+Expected<passes::Changed> fold_first_steps(ir::Module& module, const passes::Options& options) {
+  if (!options.keep_first_steps) return passes::Changed::kNo;
+  passes::Options own = options;
+  own.keep_first_steps = false;
+  return passes::fold_constants(module, own);
+}
+
 // Whether all that make delegates are `such`, of which there is one.
 bool all_delegates(const Targets& targets, bool (*such)(const targets::Target& target)) {
   bool any = false;
@@ -120,6 +129,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_gru", fuse_gru),
       // Products that these steps were made of are not to become operators.
       {"dce", passes::dce},
+      {"fold_constants", fold_first_steps},
       // Before products, which have no place for what sums their rows.
       pass("sum_before_product", sum_before_product),
       {"dce", passes::dce},
@@ -184,6 +194,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
 
 bool keeps_quantized(const Targets& targets) { return all_delegates(targets, multiplies_bytes); }
 bool keeps_narrow(const Targets& targets) { return all_delegates(targets, takes_bytes); }
+
+bool joins_steps(const Targets& targets) {
+  return std::any_of(targets.begin(), targets.end(), [](const targets::Target& target) { return target.fuses; });
+}
 
 Status check_outside(const ir::Module& module) {
   for (const ir::Method& method : module.methods) {

@@ -66,6 +66,10 @@ bool keeps_quantized(const Targets& targets);
 /// everywhere have.
 bool keeps_narrow(const Targets& targets);
 
+/// Whether fold_constants is to leave the first steps of recurrent layers to these passes
+/// (passes::Options::keep_first_steps): one of `targets` has operators for them.
+bool joins_steps(const Targets& targets);
+
 /// NotSupported when a fused operator stands outside of delegates, where no kernel of the program's own library runs
 /// it; names the node.
 Status check_outside(const ir::Module& module);

@@ -21,9 +21,7 @@ using ir::ValueId;
 // Steps of one layer that follow each other.
 struct GruChain {
   std::vector<GruStep> steps;
-  ValueId base;       // where the gates lie
-  int64_t first = 0;  // step of `base` that comes first in memory
-  bool reverse = false;
+  StepRange gates;
 };
 
 class RegionGru {
@@ -95,22 +93,26 @@ class RegionGru {
   GruChain longest_run(const std::vector<GruStep>& all) const {
     const int64_t step = elements(all[0].input);
     GruChain chain;
-    chain.base = all[0].input;
+    chain.gates = {all[0].input, 1, 0, 1};
     chain.steps = {all[0]};
     const auto first = dense_run(context_, all[0].input);
     if (!first || first->offset % step != 0 || elements(first->base) % step != 0) return chain;
-    chain.base = first->base;
+    StepRange& gates = chain.gates;
+    gates.base = first->base;
     int64_t before = first->offset;
     for (size_t i = 1; i < all.size(); ++i) {
       const auto run = dense_run(context_, all[i].input);
       if (!run || run->base != first->base) break;
       const int64_t distance = run->offset - before;
-      if (i == 1) chain.reverse = distance < 0;
-      if (distance != (chain.reverse ? -step : step)) break;
+      if (i == 1) gates.reverse = distance < 0;
+      if (distance != (gates.reverse ? -step : step)) break;
       chain.steps.push_back(all[i]);
       before = run->offset;
     }
-    chain.first = std::min(first->offset, before) / step;
+    gates.all = elements(gates.base) / step;
+    gates.first = std::min(first->offset, before) / step;
+    gates.steps = static_cast<int64_t>(chain.steps.size());
+    gates = turned_back(context_, gates);
     return chain;
   }
 
@@ -119,20 +121,18 @@ class RegionGru {
     const std::string source = context_.maker(front.new_hidden)->source;
     const int64_t size = front.size(context_);
     const int64_t rows = elements(front.new_hidden) / size;
-    const int64_t steps = static_cast<int64_t>(chain.steps.size());
-    const int64_t all = elements(chain.base) / (rows * 3 * size);
-    BERTH_ASSIGN_OR_RETURN(ValueId gates, with_shape(context_, build_, replaced_.now(chain.base),
-                                                     {Dim(all), Dim(rows), Dim(3 * size)}, source));
+    const auto [base, all, first, steps, reverse] = chain.gates;
+    BERTH_ASSIGN_OR_RETURN(
+        ValueId gates, with_shape(context_, build_, replaced_.now(base), {Dim(all), Dim(rows), Dim(3 * size)}, source));
     if (steps != all) {
-      BERTH_ASSIGN_OR_RETURN(gates,
-                             build_.one(OpId::slice_copy_Tensor_out,
-                                        {gates, Dim(0), Dim(chain.first), Dim(chain.first + steps), Dim(1)}, source));
+      BERTH_ASSIGN_OR_RETURN(gates, build_.one(OpId::slice_copy_Tensor_out,
+                                               {gates, Dim(0), Dim(first), Dim(first + steps), Dim(1)}, source));
     }
     BERTH_ASSIGN_OR_RETURN(const ValueId hidden,
                            with_shape(context_, build_, replaced_.now(front.hidden), {Dim(rows), Dim(size)}, source));
-    BERTH_ASSIGN_OR_RETURN(const ValueId made, weights_.layer(build_, front, gates, hidden, chain.reverse, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, weights_.layer(build_, front, gates, hidden, reverse, source));
     for (int64_t i = 0; i < steps; ++i) {
-      const int64_t place = chain.reverse ? steps - 1 - i : i;
+      const int64_t place = reverse ? steps - 1 - i : i;
       const ValueId old = chain.steps[i].new_hidden;
       BERTH_ASSIGN_OR_RETURN(ValueId state, build_.one(OpId::select_copy_int_out, {made, Dim(0), Dim(place)}, source));
       // The model may have more dimensions, of one place each.

@@ -42,6 +42,28 @@ constexpr const char* kOnnxStep = R"(
   %h$next: f32[$batch,2] = aten::add.Tensor(%l$t, %k$t, 1)
 )";
 
+// As torch.export's decompositions have it: the state with a dimension of its own, (h - n) * z + n.
+constexpr const char* kDecomposedStep = R"(
+  %l$t: f32[1,$batch,6] = aten::slice_copy.Tensor(%v, 0, $row, $end, 1)
+  %s$t: f32[$batch,6] = aten::view_copy(%l$t, [$batch, 6])
+  %xr$t: f32[$batch,2], %xz$t: f32[$batch,2], %xn$t: f32[$batch,2] = aten::split_with_sizes_copy(%s$t, [2, 2, 2], 1)
+  %e$t: f32[1,$batch,2] = aten::view_copy(%h$t, [1, $batch, 2])
+  %q$t: f32[$batch,2] = aten::view_copy(%e$t, [$batch, 2])
+  %p$t: f32[$batch,6] = aten::addmm(%c, %q$t, %w, 1, 1)
+  %j$t: f32[1,$batch,6] = aten::view_copy(%p$t, [1, $batch, 6])
+  %hr$t: f32[1,$batch,2], %hz$t: f32[1,$batch,2], %hn$t: f32[1,$batch,2] = aten::split_with_sizes_copy(%j$t, [2, 2, 2], 2)
+  %ar$t: f32[1,$batch,2] = aten::add.Tensor(%hr$t, %xr$t, 1)
+  %r$t: f32[1,$batch,2] = aten::sigmoid(%ar$t)
+  %az$t: f32[1,$batch,2] = aten::add.Tensor(%hz$t, %xz$t, 1)
+  %z$t: f32[1,$batch,2] = aten::sigmoid(%az$t)
+  %m$t: f32[1,$batch,2] = aten::mul.Tensor(%hn$t, %r$t)
+  %an$t: f32[1,$batch,2] = aten::add.Tensor(%xn$t, %m$t, 1)
+  %n$t: f32[1,$batch,2] = aten::tanh(%an$t)
+  %d$t: f32[1,$batch,2] = aten::sub.Tensor(%e$t, %n$t, 1)
+  %k$t: f32[1,$batch,2] = aten::mul.Tensor(%d$t, %z$t)
+  %h$next: f32[1,$batch,2] = aten::add.Tensor(%k$t, %n$t, 1)
+)";
+
 struct Steps {
   std::string step = kTorchStep;
   std::vector<std::string> rows = {"0", "1"};
@@ -58,9 +80,11 @@ Fused fused_gru(const Steps& steps) {
   )",
                             {{"rows", rows}, {"batch", batch}});
   for (size_t t = 0; t < steps.rows.size(); ++t) {
-    body +=
-        filled(steps.step,
-               {{"t", std::to_string(t)}, {"next", std::to_string(t + 1)}, {"row", steps.rows[t]}, {"batch", batch}});
+    body += filled(steps.step, {{"t", std::to_string(t)},
+                                {"next", std::to_string(t + 1)},
+                                {"row", steps.rows[t]},
+                                {"end", std::to_string(std::stoi(steps.rows[t]) + 1)},
+                                {"batch", batch}});
   }
   return fused(with_constants({{"b", {6}},
                                {"u", {3, 6}},
@@ -88,6 +112,17 @@ TEST(FuseGru, StepsAreOneOperatorInEitherOrderAndForm) {
     const Fused back = fused_gru({step, {"1", "0"}, "%all: f32[2,2] = aten::cat([%h2, %h1], 0)\n return %all, %h2"});
     EXPECT_EQ(back.operators(), "berth::linear berth::gru aten::select_copy.int") << back.text;
   }
+}
+
+TEST(FuseGru, DecomposedStepsAreOneOperatorEitherWay) {
+  const Fused one =
+      fused_gru({kDecomposedStep, {"0", "1"}, "%all: f32[2,3,2] = aten::cat([%h1, %h2], 0)\n return %all", 3});
+  EXPECT_EQ(one.operators(), "berth::linear berth::gru") << one.text;
+  const std::string turned =
+      replaced(replaced(kDecomposedStep, "%l$t:", "%f$t: f32[2,$batch,6] = aten::flip(%v, [0])\n  %l$t:"),
+               "slice_copy.Tensor(%v,", "slice_copy.Tensor(%f0,");
+  const Fused back = fused_gru({turned, {"0", "1"}, "%all: f32[2,3,2] = aten::cat([%h2, %h1], 0)\n return %all", 3});
+  EXPECT_EQ(back.operators(), "berth::linear berth::gru") << back.text;
 }
 
 TEST(FuseGru, StepsWhoseRowsDoNotFollowEachOtherStayApart) {

@@ -53,11 +53,19 @@ class RegionLstm {
     const std::vector<Dim> rows = method_.tensor(step.hidden).shape;
     const std::vector<Dim> wide = {rows[0], method_.tensor(weight).shape[1]};
     BERTH_ASSIGN_OR_RETURN(const ValueId gates, with_shape(context_, build_, input, wide, source));
-    BERTH_ASSIGN_OR_RETURN(const ValueId cell, with_shape(context_, build_, step.cell, rows, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId hidden, state(step.hidden, rows, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId cell, state(step.cell, rows, source));
     BERTH_ASSIGN_OR_RETURN(
         const std::vector<ValueId> made,
-        build_.create(OpId::fused_lstm_cell_out, {gates, step.hidden, cell, weight, std::string()}, source));
+        build_.create(OpId::fused_lstm_cell_out, {gates, hidden, cell, weight, std::string()}, source));
     return replace(id, step.new_cell, made);
+  }
+
+  // What a step before gave, if `value` shows it in another shape: join_lstm_steps looks for that.
+  Expected<ValueId> state(ValueId value, const std::vector<Dim>& rows, const std::string& source) {
+    const ValueId base = behind_views(context_, value);
+    if (context_.type(base).shape == rows && is_plain(context_, base)) return base;
+    return with_shape(context_, build_, value, rows, source);
   }
 
   Expected<bool> step_of_gates(NodeId id) {

@@ -58,6 +58,62 @@ TEST(FuseLstm, LstmStepsAreOneOperatorInAnyOrderOfTheirGates) {
       << turned.text;
 }
 
+// As torch.export's decompositions have it: the state with a dimension of its own, the steps' rows sliced, those of a
+// layer that goes backwards from sums that were turned round.
+Fused decomposed_lstm(const std::string& rows, const std::string& end) {
+  std::string body = R"(
+    %g: f32[4,8] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[2,2,8] = aten::view_copy(%g, [2, 2, 8])
+    %t: f32[2,2,8] = aten::flip(%v, [0])
+  )";
+  for (const std::string t : {"0", "1"}) {
+    const std::string next = t == "0" ? "1" : "2";
+    body += filled(R"(
+      %l$t: f32[1,2,8] = aten::slice_copy.Tensor($rows, 0, $t, $next, 1)
+      %s$t: f32[2,8] = aten::view_copy(%l$t, [2, 8])
+      %d$t: f32[2,2] = aten::view_copy(%h$t, [2, 2])
+      %e$t: f32[2,8] = aten::addmm(%b, %d$t, %w, 1, 1)
+      %j$t: f32[1,2,8] = aten::view_copy(%e$t, [1, 2, 8])
+      %a$t: f32[1,2,8] = aten::add.Tensor(%j$t, %s$t, 1)
+      %i$t: f32[1,2,2], %f$t: f32[1,2,2], %p$t: f32[1,2,2], %o$t: f32[1,2,2] = aten::split_with_sizes_copy(%a$t, [2, 2, 2, 2], 2)
+      %si$t: f32[1,2,2] = aten::sigmoid(%i$t)
+      %sf$t: f32[1,2,2] = aten::sigmoid(%f$t)
+      %tp$t: f32[1,2,2] = aten::tanh(%p$t)
+      %so$t: f32[1,2,2] = aten::sigmoid(%o$t)
+      %k$t: f32[1,2,2] = aten::mul.Tensor(%sf$t, %c$t)
+      %m$t: f32[1,2,2] = aten::mul.Tensor(%si$t, %tp$t)
+      %c$next: f32[1,2,2] = aten::add.Tensor(%k$t, %m$t, 1)
+      %y$t: f32[1,2,2] = aten::tanh(%c$next)
+      %h$next: f32[1,2,2] = aten::mul.Tensor(%so$t, %y$t)
+    )",
+                   {{"t", t}, {"next", next}, {"rows", rows}});
+  }
+  return fused(with_constants({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}},
+                              "%x: f32[4,3], %h0: f32[1,2,2], %c0: f32[1,2,2]", body + end));
+}
+
+TEST(FuseLstm, DecomposedStepsAreOneOperatorEitherWay) {
+  const Fused one = decomposed_lstm("%v", "%all: f32[2,2,2] = aten::cat([%h1, %h2], 0)\n return %all, %c2");
+  EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
+  const Fused back = decomposed_lstm("%t", "%all: f32[2,2,2] = aten::cat([%h2, %h1], 0)\n return %all, %c2");
+  EXPECT_EQ(back.operators(), "berth::linear berth::lstm") << back.text;
+  EXPECT_NE(back.text.find(", true)"), std::string::npos) << back.text;
+}
+
+TEST(FuseLstm, StackedStatesAreTheLayersResult) {
+  const Fused one = fused_lstm({"0", "1"}, R"(
+    %all: f32[2,1,2] = aten::stack([%h1, %h2], 0)
+    return %all, %c2
+  )");
+  EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
+  // Of a batch of one the same elements, of units apart not.
+  const Fused apart = fused_lstm({"0", "1"}, R"(
+    %all: f32[1,2,2] = aten::stack([%h1, %h2], 2)
+    return %all, %c2
+  )");
+  EXPECT_EQ(apart.count("aten::stack"), 1u) << apart.text;
+}
+
 TEST(FuseLstm, LstmStepsStaySeparateWhereOthersReadTheCellOrTheGatesDiffer) {
   const Fused read = fused_lstm({"0", "1"}, "return %h2, %c1, %c2");
   EXPECT_EQ(read.operators(),

@@ -125,13 +125,13 @@ class GruMatcher {
   std::optional<GruStep> match(ValueId result, const Blend& blend) const {
     GruStep step;
     step.new_hidden = result;
-    step.hidden = blend.hidden;
     const int64_t units = elements(context_, result);
     if (units == 0) return std::nullopt;
     for (const ValueId value : {blend.update, blend.candidate, blend.hidden}) {
       // One number a unit each: none is stretched.
       if (!value.valid() || !is_plain(context_, value) || elements(context_, value) != units) return std::nullopt;
     }
+    step.hidden = behind_views(context_, blend.hidden);
     const Node* tanh = maker_of(blend.candidate, OpId::tanh_out);
     const Node* sum = tanh == nullptr ? nullptr : context_.maker(value_argument(*tanh, 0));
     if (sum == nullptr || context_.type(result).rank() < 2) return std::nullopt;
@@ -153,13 +153,13 @@ class GruMatcher {
     step->candidate_weight = weight_of(sum, 1, {Dim(size), Dim(size)});
     step->weight = weight_of(*gates, 1, {Dim(size), Dim(2 * size)});
     const Gate x_of_gates = gate_of(context_, value_argument(*gates, 0));
-    if (!step->candidate_weight.valid() || !step->weight.valid() || value_argument(*gates, 1) != step->hidden) {
+    if (!step->candidate_weight.valid() || !step->weight.valid() || !is_hidden(value_argument(*gates, 1), *step)) {
       return false;
     }
     step->input = from_x.base;
     if (!is_cut(from_x, step->input, 2 * size) || !is_cut(x_of_gates, step->input, 0)) return false;
     for (size_t k = 0; k < 2; ++k) {
-      if (value_argument(*kept, k) != step->hidden) continue;
+      if (!is_hidden(value_argument(*kept, k), *step)) continue;
       const Gate reset = gate_of(context_, value_argument(*kept, 1 - k));
       if (reset.function != OpId::sigmoid_out || reset.base != update.base || !is_whole(*kept, *step)) continue;
       return in_order(reset.column, update.column, step);
@@ -200,19 +200,28 @@ class GruMatcher {
       step->bias = next_->bias;
       return next_->size(context_) == size;
     }
-    const Node* product = context_.maker(value);
+    const Node* product = context_.maker(behind_views(context_, value));
     if (product == nullptr) return false;
     const std::vector<Dim> wide = {Dim(size), Dim(3 * size)};
     if (product->is(OpId::mm_out)) {
       step->weight = weight_of(*product, 0, wide);
-      return step->weight.valid() && value_argument(*product, 0) == step->hidden;
+      return step->weight.valid() && is_hidden(value_argument(*product, 0), *step);
     }
-    if (!product->is(OpId::addmm_out) || value_argument(*product, 1) != step->hidden) return false;
+    if (!product->is(OpId::addmm_out) || !is_hidden(value_argument(*product, 1), *step)) return false;
     step->weight = weight_of(*product, 1, wide);
     step->bias = value_argument(*product, 0);
     const ir::Constant* bias = context_.constant(product->args[arg::addmm_out::self]);
     return step->weight.valid() && bias != nullptr && bias->type.dtype == DType::kF32 &&
            bias->type.shape == std::vector<Dim>{Dim(3 * size)};
+  }
+
+  // Whether `value` is the state before the step, perhaps in another shape. Before the first one both may be zeros of
+  // their own.
+  bool is_hidden(ValueId value, const GruStep& step) const {
+    if (!value.valid() || elements(context_, value) != elements(context_, step.hidden)) return false;
+    if (behind_views(context_, value) == behind_views(context_, step.hidden)) return true;
+    const auto number = context_.number(Argument(value));
+    return number && number == context_.number(Argument(step.hidden));
   }
 
   // The weight of a product; invalid where it is not a constant of that shape.

@@ -22,9 +22,7 @@ using ir::ValueId;
 // Steps of one LSTM that follow each other.
 struct StepChain {
   std::vector<NodeId> steps;
-  ValueId base;       // where the gates lie
-  int64_t first = 0;  // step of `base` that comes first in memory
-  bool reverse = false;
+  StepRange gates;
 };
 
 class RegionSteps {
@@ -100,23 +98,27 @@ class RegionSteps {
     const auto first = dense_run(context_, value_argument(method_.node(all[0]), 0));
     if (!first || first->offset % step != 0) return;
     StepChain chain;
-    chain.base = first->base;
+    chain.gates.base = first->base;
     chain.steps = {all[0]};
     int64_t before = first->offset;
     for (size_t i = 1; i < all.size(); ++i) {
       const auto run = dense_run(context_, value_argument(method_.node(all[i]), 0));
       if (!run || run->base != first->base || elements_of_gates(all[i]) != step) break;
       const int64_t distance = run->offset - before;
-      if (i == 1) chain.reverse = distance < 0;
-      if (distance != (chain.reverse ? -step : step)) break;
+      if (i == 1) chain.gates.reverse = distance < 0;
+      if (distance != (chain.gates.reverse ? -step : step)) break;
       chain.steps.push_back(all[i]);
       before = run->offset;
     }
-    const bool whole = ir::max_numel(context_.type(chain.base), {}) % step == 0;
+    const int64_t elements = ir::max_numel(context_.type(first->base), {});
+    const bool whole = elements % step == 0;
     const bool joined = whole && chain.steps.size() > 1;
     context_.remark(method_.node(all[0]), joined ? Reason::kFused : Reason::kOrder, "berth::lstm");
     if (!joined) return;
-    chain.first = std::min(first->offset, before) / step;
+    chain.gates.all = elements / step;
+    chain.gates.first = std::min(first->offset, before) / step;
+    chain.gates.steps = static_cast<int64_t>(chain.steps.size());
+    chain.gates = turned_back(context_, chain.gates);
     for (NodeId id : chain.steps) of_[id.index] = chains_.size();
     chains_.push_back(std::move(chain));
   }
@@ -130,19 +132,17 @@ class RegionSteps {
     const std::vector<Dim> state = context_.type(hidden).shape;
     const Dim columns = context_.type(value_argument(node, 0)).shape.back();
     const ValueId weight = operands_.in_blocks(value_argument(node, 3));
-    const int64_t steps = static_cast<int64_t>(chain.steps.size());
-    const int64_t all = ir::max_numel(context_.type(chain.base), {}) / elements_of_gates(front);
-    BERTH_ASSIGN_OR_RETURN(
-        ValueId gates, with_shape(context_, build_, replaced_.now(chain.base), {Dim(all), state[0], columns}, source));
+    const auto [base, all, first, steps, reverse] = chain.gates;
+    BERTH_ASSIGN_OR_RETURN(ValueId gates,
+                           with_shape(context_, build_, replaced_.now(base), {Dim(all), state[0], columns}, source));
     if (steps != all) {
-      BERTH_ASSIGN_OR_RETURN(gates,
-                             build_.one(OpId::slice_copy_Tensor_out,
-                                        {gates, Dim(0), Dim(chain.first), Dim(chain.first + steps), Dim(1)}, source));
+      BERTH_ASSIGN_OR_RETURN(gates, build_.one(OpId::slice_copy_Tensor_out,
+                                               {gates, Dim(0), Dim(first), Dim(first + steps), Dim(1)}, source));
     }
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
-                           build_.create(OpId::fused_lstm_out, {gates, hidden, cell, weight, chain.reverse}, source));
+                           build_.create(OpId::fused_lstm_out, {gates, hidden, cell, weight, reverse}, source));
     for (int64_t i = 0; i < steps; ++i) {
-      const int64_t place = chain.reverse ? steps - 1 - i : i;
+      const int64_t place = reverse ? steps - 1 - i : i;
       const ValueId old = method_.node(chain.steps[i]).results[0];
       BERTH_ASSIGN_OR_RETURN(const ValueId state_of_step,
                              build_.one(OpId::select_copy_int_out, {made[0], Dim(0), Dim(place)}, source));

@@ -1,5 +1,6 @@
 #include "compiler/fuse/step_runs.h"
 
+#include "compiler/fuse/gates.h"
 #include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
@@ -22,7 +23,10 @@ std::optional<Run> dense_run(const Context& context, ValueId value) {
 }
 
 ValueId joined_value(const Context& context, const Node& node) {
-  if (!node.is(OpId::cat_out) || !is_plain(context, node.results[0])) return {};
+  const bool stacks = node.is(OpId::stack_out);
+  if ((!stacks && !node.is(OpId::cat_out)) || !is_plain(context, node.results[0])) return {};
+  static_assert(arg::stack_out::tensors == size_t{arg::cat_out::tensors} &&
+                arg::stack_out::dim == size_t{arg::cat_out::dim});
   const auto& parts = std::get<ir::ValueList>(node.args[arg::cat_out::tensors]);
   const Dim* dim = std::get_if<Dim>(&node.args[arg::cat_out::dim]);
   const std::vector<Dim> shape = context.type(node.results[0]).shape;
@@ -40,6 +44,14 @@ ValueId joined_value(const Context& context, const Node& node) {
     offset += ir::max_numel(context.type(part), {});
   }
   return ir::max_numel(context.type(base), {}) == offset ? base : ValueId{};
+}
+
+StepRange turned_back(const Context& context, const StepRange& range) {
+  const Node* flip = context.maker(range.base);
+  if (flip == nullptr || !is_turned_round(*flip)) return range;
+  const ValueId base = value_argument(*flip, arg::flip_out::self);
+  if (!is_plain(context, base) || context.type(base).shape[0] != Dim(range.all)) return range;
+  return {base, range.all, range.all - range.first - range.steps, range.steps, !range.reverse};
 }
 
 }  // namespace berth::fuse

@@ -107,6 +107,7 @@ class Folder {
     // Weights were quantised to be small.
     if (node.op->is_dequantization()) return false;
     if (options_.keep_quantized && widens_bytes(node)) return false;
+    if (options_.keep_first_steps && multiplies_zeros(node)) return false;
     bool constant = true;
     for (const Argument& a : node.args) {
       ir::for_each_value(
@@ -127,6 +128,12 @@ class Folder {
     const bool narrow = options_.keep_narrow && is_narrow_integer(from->dtype);
     const bool bytes = is_byte(from->dtype) || narrow;
     return bytes && ir::max_numel(*from, module_.symbols) > 1;
+  }
+
+  bool multiplies_zeros(const Node& node) const {
+    const auto is_zero = [&](size_t k) { return uniform_number(module_, method_, node.args[k]) == 0.0; };
+    return (node.is(OpId::mm_out) && is_zero(arg::mm_out::self)) ||
+           (node.is(OpId::addmm_out) && is_zero(arg::addmm_out::mat1));
   }
 
   // Contents of all results.

@@ -105,6 +105,30 @@ TEST(FoldConstants, LeavesCastsOfBytesToPassesThatWantThem) {
   EXPECT_EQ(lines(reasons(text)), 3);
 }
 
+TEST(FoldConstants, LeavesFirstStepsToPassesThatWantThem) {
+  const std::string text = R"(
+    const @h: f32[1,2] = dense<[0, 0]>
+    const @one: f32[1,2] = dense<[0, 1]>
+    const @w: f32[2,3] = splat<0.5>
+    const @b: f32[3] = splat<1.0>
+    method f(%x: f32[3]) {
+      %h: f32[1,2] = const @h
+      %one: f32[1,2] = const @one
+      %w: f32[2,3] = const @w
+      %b: f32[3] = const @b
+      %m: f32[1,3] = aten::mm(%h, %w)
+      %a: f32[1,3] = aten::addmm(%b, %h, %w, 1, 1)
+      %n: f32[1,3] = aten::mm(%one, %w)
+      return %m, %a, %n
+    })";
+  Options keep;
+  keep.keep_first_steps = true;
+  const auto folded = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
+  EXPECT_EQ(folded(reasons(text, keep)), 1);
+  EXPECT_NE(reasons(text, keep).find("(%n)"), std::string::npos);
+  EXPECT_EQ(folded(reasons(text)), 3);
+}
+
 TEST(FoldConstants, LeavesARepeatedValueAsOne) {
   // 4 MB each, if they were written out.
   const std::string text = R"(

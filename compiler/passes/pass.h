@@ -25,6 +25,9 @@ struct Options {
   bool keep_quantized = false;
   /// Whether those of fewer than 8 bits do so too.
   bool keep_narrow = true;
+  /// Whether products with a matrix of zeros stay, for passes that look for the steps of recurrent layers, whose first
+  /// ones they are: fold_constants.
+  bool keep_first_steps = false;
   /// Whether the runner verifies the module after every pass; builds with assertions always do.
   bool verify = false;
   /// When not empty: the IR after every pass that changed it, as numbered files in this folder, which must exist.
