@@ -12,7 +12,7 @@
 namespace berth::cpu {
 namespace {
 
-constexpr int64_t kGrainElements = 1 << 15;
+constexpr int64_t kGrainElements = 1 << 14;
 constexpr int64_t kLeastRun = 8;
 constexpr int64_t kPart = 4096;
 

@@ -128,7 +128,9 @@ class TileEngine final : public PackedEngine {
   void set_block() {
     const int64_t strips = job_.strips();
     const bool all_weights = weight_numel_ < job_.batch * job_.in[0] * job_.in[1] * job_.in_channels();
-    block_ = all_weights ? std::clamp<int64_t>(kPixels * strips / job_.pixels(), 1, strips) : strips;
+    block_ = all_weights && job_.groups * job_.panels > 1
+                 ? std::clamp<int64_t>(kPixels * strips / job_.pixels(), 1, strips)
+                 : strips;
     job_.look_ahead = !all_weights;
   }
 

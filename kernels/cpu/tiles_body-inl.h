@@ -378,7 +378,7 @@ const float* ahead_of(const TileJob& job, const Panel<A>& panel, int vectors, in
 }
 
 template <typename A, int kVectors>
-void run_strips(const TileJob& job, Panel<A> panel, int64_t begin, int64_t end) {
+void run_strips(const TileJob& job, Panel<A>& panel, int64_t begin, int64_t end) {
   const int64_t row = begin / job.strips_per_row;
   int64_t strip = begin % job.strips_per_row;
   Pixel pixel = {row / job.out[0], row % job.out[0], 0};

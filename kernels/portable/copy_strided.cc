@@ -8,7 +8,7 @@ namespace berth::portable {
 namespace {
 
 // A thread's share, below which splitting costs more than it gains.
-constexpr int64_t kGrainBytes = 256 * 1024;
+constexpr int64_t kGrainBytes = 64 * 1024;
 
 // Rows up to this many elements are copied in a loop: a call of memcpy would cost more than they do.
 constexpr int64_t kShortRow = 4;
