@@ -273,6 +273,20 @@ class RegionLayout {
     return finish({id}, result, made);
   }
 
+  // Whether a convolution reads `image`, or alone what is made of it in any order.
+  bool comes_to_convolution(ValueId image) const {
+    constexpr int kMostSteps = 16;
+    for (int step = 0; step < kMostSteps && is_image(image); ++step) {
+      const NodeId reader = only_reader(image);
+      if (!reader.valid()) return false;
+      const Node& node = method_.node(reader);
+      if (wants_last(node)) return true;
+      if (!node.op->layout_agnostic || node.is(OpId::permute_copy_out) || node.results.size() != 1) return false;
+      image = node.results[0];
+    }
+    return false;
+  }
+
   // Rows of channels as an image's bytes. Not where what reads the image wants it row-major.
   Expected<bool> token_image(NodeId first) {
     const Node& node = method_.node(first);
@@ -280,8 +294,7 @@ class RegionLayout {
     const NodeId second = only_reader(node.results[0]);
     if (!second.valid() || !method_.node(second).is(OpId::view_copy_out)) return false;
     const ValueId result = method_.node(second).results[0];
-    const NodeId reader = only_reader(result);
-    if (!reader.valid() || !wants_last(method_.node(reader)) || !is_image(result)) return false;
+    if (!is_image(result) || !comes_to_convolution(result)) return false;
     if (!method_.tensor(rows).is_contiguous()) return false;
     const std::vector<Dim> tokens = method_.tensor(rows).shape;
     const std::vector<Dim> sizes = method_.tensor(result).shape;

@@ -13,7 +13,8 @@
 //
 //     view [n, g, c, h, w], permute (0, 2, 1, 3, 4), view     a channel shuffle: one permutation of the innermost
 //     view [n, c, h * w], permute (0, 2, 1)                   tokens of an image: nothing at all
-//     permute (0, 2, 1), view [n, c, h, w]                    an image of tokens, for a convolution: nothing either
+//     permute (0, 2, 1), view [n, c, h, w]                    an image of tokens that comes to a convolution, perhaps
+//                                                             resampled or joined with others: nothing either
 //
 // For targets that say so (targets::Target::channels_last). `--why fusion` tells of each copy.
 #pragma once

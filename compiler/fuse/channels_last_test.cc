@@ -2,6 +2,7 @@
 // order than the method promises.
 #include "compiler/fuse/channels_last.h"
 
+#include "base/text_testing.h"
 #include "compiler/fuse/fuse_testing.h"
 
 namespace berth::fuse {
@@ -98,6 +99,31 @@ TEST(ChannelsLast, AnImageOfTokensSharesTheirLayout) {
     return %y
   )"));
   EXPECT_EQ(one.operators(), "aten::permute_copy berth::conv aten::permute_copy") << one.text;
+}
+
+// Images of tokens at several scales, resampled and joined before a convolution reads them.
+TEST(ChannelsLast, ImagesOfTokensThatAreJoinedShareTheirLayout) {
+  const auto joined = [](const std::string& resampled) {
+    return fused(with_constants({{"w", {4, 5, 1, 1}}}, "%x: f32[1,4,3], %y: f32[1,16,2]",
+                                filled(R"(
+      %t: f32[1,3,4] = aten::permute_copy(%x, [0, 2, 1])
+      %v: f32[1,3,2,2] = aten::view_copy(%t, [1, 3, 2, 2])
+      $resampled
+      %s: f32[1,2,16] = aten::permute_copy(%y, [0, 2, 1])
+      %z: f32[1,2,4,4] = aten::view_copy(%s, [1, 2, 4, 4])
+      %j: f32[1,5,4,4] = aten::cat([%u, %z], 1)
+      %c: f32[1,4,4,4] = aten::convolution(%j, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      return %c
+    )",
+                                       {{"resampled", resampled}})));
+  };
+  const Fused one = joined("%u: f32[1,3,4,4] = aten::upsample_nearest2d.vec(%v, [4, 4], none)");
+  EXPECT_EQ(one.count("dim_order_ops::_clone_dim_order"), 1u) << "that of the result:\n" << one.text;
+  EXPECT_NE(one.text.find("{0,2,3,1} = aten::upsample_nearest2d"), std::string::npos) << one.text;
+  // Along rows of one order alone.
+  const Fused rows = joined(R"(%r: f32[1,3,2,2] = aten::cumsum(%v, 3)
+      %u: f32[1,3,4,4] = aten::upsample_nearest2d.vec(%r, [4, 4], none))");
+  EXPECT_EQ(rows.text.find("{0,2,3,1} = aten::cumsum"), std::string::npos) << rows.text;
 }
 
 TEST(ChannelsLast, OperatorsOfOneOrderGetARowMajorCopy) {
