@@ -1,5 +1,7 @@
 #include "compiler/fuse/attention_scores.h"
 
+#include <limits>
+
 namespace berth::fuse {
 
 using ir::Dim;
@@ -72,6 +74,30 @@ const Node* softmax_of_nan_guard(const Context& context, const Node& node) {
     return nullptr;
   if (value_argument(*nan, 0) != shares || context.number(node.args[arg::where_self_out::self]) != 0.0) return nullptr;
   return softmax;
+}
+
+const Node* softmax_of_amax_guard(const Context& context, const Node& node) {
+  if (!node.is(OpId::where_self_out)) return nullptr;
+  const auto maker = [&](ValueId value, OpId op) {
+    const Node* found = value.valid() ? context.maker(value) : nullptr;
+    return found != nullptr && found->is(op) ? found : nullptr;
+  };
+  const ValueId condition = value_argument(node, arg::where_self_out::condition);
+  const Node* none = condition.valid() ? maker(behind_views(context, condition), OpId::eq_Scalar_out) : nullptr;
+  const Node* most = none == nullptr ? nullptr : maker(value_argument(*none, 0), OpId::amax_out);
+  const Node* softmax = maker(value_argument(node, arg::where_self_out::other), OpId::softmax_out);
+  if (most == nullptr || softmax == nullptr) return nullptr;
+  constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
+  if (context.number(none->args[arg::eq_Scalar_out::other]) != kHiddenScore) return nullptr;
+  if (context.number(node.args[arg::where_self_out::self]) != 0.0) return nullptr;
+  if (most->args[arg::amax_out::self] != softmax->args[arg::softmax_out::self]) return nullptr;
+  const auto* dims = std::get_if<ir::DimList>(&most->args[arg::amax_out::dim]);
+  std::vector<Dim> rows = context.type(softmax->results[0]).shape;
+  const int64_t last = static_cast<int64_t>(rows.size()) - 1;
+  if (dims == nullptr || dims->size() != 1 || (dims->front() != Dim(-1) && dims->front() != Dim(last))) return nullptr;
+  // Each row has its own, and not each column.
+  rows.back() = Dim(1);
+  return context.type(condition).shape == rows ? softmax : nullptr;
 }
 
 }  // namespace berth::fuse

@@ -36,4 +36,7 @@ bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const s
 /// null where `node` is something else.
 const ir::Node* softmax_of_nan_guard(const Context& context, const ir::Node& node);
 
+/// The same of where(amax(scores) == -inf, 0, softmax(scores)), as importers write PyTorch's safe softmax.
+const ir::Node* softmax_of_amax_guard(const Context& context, const ir::Node& node);
+
 }  // namespace berth::fuse

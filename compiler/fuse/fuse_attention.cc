@@ -104,7 +104,7 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
 }
 
 // Torch's exporters replace rows of nothing but -inf by zeros: where(not any(not (scores == -inf)), 0, softmax), or as
-// softmax_of_nan_guard() has it. What then reads the scores, and the softmax.
+// softmax_of_nan_guard() or softmax_of_amax_guard() have it. What then reads the scores, and the softmax.
 struct Guard {
   bool is_there = false;
   int score_readers = 1;
@@ -115,6 +115,10 @@ const Node* behind_guard(const Context& context, const Node* node, Guard* guard)
   if (node == nullptr || !node->is(OpId::where_self_out)) return node;
   if (const Node* softmax = softmax_of_nan_guard(context, *node)) {
     *guard = {true, 1, 2};
+    return softmax;
+  }
+  if (const Node* softmax = softmax_of_amax_guard(context, *node)) {
+    *guard = {true, 2, 1};
     return softmax;
   }
   const Node* none = made_by(context, value_argument(*node, arg::where_self_out::condition), OpId::logical_not_out);
@@ -145,15 +149,21 @@ enum class MaskKind { kOther, kZero, kCausal };
 MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidden) {
   *some_row_hidden = true;
   const ir::Constant* constant = context.constant(Argument(match.mask));
-  if (constant == nullptr || constant->type.dtype != DType::kF32 || !constant->type.is_contiguous())
-    return MaskKind::kOther;
+  if (constant == nullptr || !constant->type.is_contiguous()) return MaskKind::kOther;
+  const bool truths = constant->type.dtype == DType::kBool;
+  if (!truths && constant->type.dtype != DType::kF32) return MaskKind::kOther;
   const int64_t numel = ir::max_numel(constant->type, {});
   if (constant->type.rank() < 2 || constant->type.shape.back() != match.keys ||
       constant->type.shape[constant->type.shape.size() - 2] != match.queries) {
     return MaskKind::kOther;
   }
   const int64_t queries = match.queries.value, keys = match.keys.value;
-  const std::vector<float> mask = floats_of(*constant);
+  std::vector<float> mask;
+  if (truths) {
+    for (const uint8_t truth : constant->blob.to_vector()) mask.push_back(truth != 0 ? 0 : kHidden);
+  } else {
+    mask = floats_of(*constant);
+  }
   *some_row_hidden = false;
   bool zero = true;
   bool causal = numel == queries * keys && queries == keys;
@@ -184,7 +194,16 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
       continue;
     }
     ValueId from;
-    if (node->is(OpId::add_out)) {
+    if (node->is(OpId::where_self_out)) {
+      if (match->mask.valid() || match->scale != 1) return nullptr;
+      const auto hidden = context.number(node->args[arg::where_self_out::other]);
+      if (hidden != -std::numeric_limits<double>::infinity()) return nullptr;
+      match->mask = value_argument(*node, arg::where_self_out::condition);
+      from = value_argument(*node, arg::where_self_out::self);
+      const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
+      if (!from.valid() || context.type(from).shape != context.type(value).shape) return nullptr;
+      if (!stretches_to_heads(context, sizes, context.type(value).shape, match->mask)) return nullptr;
+    } else if (node->is(OpId::add_out)) {
       const auto scores = scores_of_sum(context, *node);
       if (!scores || match->mask.valid() || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
@@ -208,7 +227,8 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
 bool mask_fits(const Context& context, const Match& match) {
   if (!match.mask.valid()) return true;
   const ir::TensorType& type = context.type(match.mask);
-  if (type.dtype != DType::kF32 || type.rank() > 4 || !type.is_contiguous()) return false;
+  const bool known = type.dtype == DType::kF32 || type.dtype == DType::kBool;
+  if (!known || type.rank() > 4 || !type.is_contiguous()) return false;
   const std::vector<Dim> scores = {match.batch, match.heads, match.queries, match.keys};
   for (size_t i = 0; i < type.shape.size(); ++i) {
     const Dim size = type.shape[i];
@@ -270,6 +290,8 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
   Match match;
   bool is_candidate = false;
   const Reason reason = find(context, node, &match, &is_candidate);
+  const bool truths = match.mask.valid() && context.type(match.mask).dtype == DType::kBool;
+  if (reason == Reason::kFused && truths && !takes_bytes(context.target(id))) return passes::Action::keep();
   if (is_candidate) context.remark(node, reason, "berth::attention");
   if (reason != Reason::kFused) return passes::Action::keep();
   const std::string source = node.source;

@@ -97,6 +97,39 @@ TEST(FuseAttention, AGuardForNaNIsFollowed) {
   EXPECT_EQ(fused(text).operators().find("berth::attention"), std::string::npos);
 }
 
+// As importers have PyTorch's safe softmax, under a mask of truths. `hidden`: what query 2 sees of the keys.
+std::string safe_attention(const std::string& hidden) {
+  std::string mask =
+      "const @zero: f32[] = dense<[0]>\nconst @low: f32[] = dense<[-inf]>\nconst @m: bool[5,5] = dense<[";
+  for (int i = 0; i < 25; ++i) {
+    const bool sees = i / 5 == 2 ? hidden[i % 5] == '1' : i % 5 <= i / 5;
+    mask += std::string(i == 0 ? "" : ", ") + (sees ? "true" : "false");
+  }
+  std::string text = attention("", mask + "]>", "%e: f32[1,3,5,5] = aten::where.self(%m, %d, %low)", 1);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    EXPECT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("%m: f32[5,5] = const @m", "%m: bool[5,5] = const @m\n%zero: f32[] = const @zero\n%low: f32[] = const @low");
+  replace("aten::view_copy(%f, [3, 5, 5])", "aten::view_copy(%g, [3, 5, 5])");
+  text.insert(text.find("%f3: f32"), R"(%b: f32[1,3,5,1] = aten::amax(%e, [3], true)
+      %c: bool[1,3,5,1] = aten::eq.Scalar(%b, -inf)
+      %g: f32[1,3,5,5] = aten::where.self(%c, %zero, %f)
+      )");
+  return text;
+}
+
+TEST(FuseAttention, ASafeSoftmaxUnderTruthsIsOneOperatorWhereEachQuerySeesAKey) {
+  const Fused causal = fused(safe_attention("11100"));
+  EXPECT_EQ(causal.operators(), "berth::attention") << causal.text;
+  EXPECT_NE(causal.text.find("0.5, true)"), std::string::npos) << causal.text;
+  const Fused masked = fused(safe_attention("10101"));
+  EXPECT_EQ(masked.operators(), "berth::attention") << masked.text;
+  EXPECT_NE(masked.text.find("0.5, false)"), std::string::npos) << masked.text;
+  const Fused blind = fused(safe_attention("00000"));
+  EXPECT_EQ(blind.count("berth::attention"), 0u) << "its result would be NaN:\n" << blind.text;
+}
+
 // Batch and heads joined, keys turned, and both split again; queries, keys and values with a dimension of one in front.
 TEST(FuseAttention, KeysThatAreTurnedWithBatchAndHeadsJoinedAreColumnsToo) {
   std::string text = attention("", "", "%e: f32[2,3,5,5] = aten::mul.Scalar(%d, 0.75)", 2);

@@ -37,17 +37,6 @@ const Node* maker_of(const Context& context, ValueId value, OpId op) {
   return node != nullptr && node->is(op) ? node : nullptr;
 }
 
-// The value under views that only regroup dimensions, however many others read them.
-ValueId under_views(const Context& context, ValueId value) {
-  for (const Node* node = context.maker(value); node != nullptr && node->op->is_reshape();
-       node = context.maker(value)) {
-    const ValueId base = std::get<ValueId>(node->args.front());
-    if (!context.type(base).is_contiguous() || context.type(base).dtype != context.type(value).dtype) break;
-    value = base;
-  }
-  return value;
-}
-
 bool is_rows(const Context& context, const GroupedMatch& match, ValueId value) {
   return value.valid() && context.type(value).dtype == match.dtype && context.type(value).is_contiguous();
 }
@@ -62,8 +51,7 @@ struct Readers {
   int softmax = 1;
 };
 
-// The softmax that `node` is, or that it guards: rows of nothing but -inf give zeros, where(amax(scores) == -inf, 0,
-// softmax(scores)), as torch's exporters write it, or as softmax_of_nan_guard() has it.
+// The softmax that `node` is, or that it guards: rows of nothing but -inf give zeros.
 const Node* under_guard(const Context& context, const Node* node, bool* guarded, Readers* readers) {
   *guarded = false;
   if (node == nullptr || !node->is(OpId::where_self_out)) return node;
@@ -72,21 +60,8 @@ const Node* under_guard(const Context& context, const Node* node, bool* guarded,
     readers->softmax = 2;
     return softmax;
   }
-  const Node* none = maker_of(context, under_views(context, value_argument(*node, arg::where_self_out::condition)),
-                              OpId::eq_Scalar_out);
-  const Node* most = none == nullptr ? nullptr : maker_of(context, value_argument(*none, 0), OpId::amax_out);
-  const Node* softmax = maker_of(context, value_argument(*node, arg::where_self_out::other), OpId::softmax_out);
-  if (most == nullptr || softmax == nullptr) return nullptr;
-  if (context.number(none->args[arg::eq_Scalar_out::other]) != kHiddenScore) return nullptr;
-  if (context.number(node->args[arg::where_self_out::self]) != 0.0) return nullptr;
-  if (most->args[arg::amax_out::self] != softmax->args[arg::softmax_out::self]) return nullptr;
-  const auto* dims = std::get_if<ir::DimList>(&most->args[arg::amax_out::dim]);
-  std::vector<Dim> rows = context.type(softmax->results[0]).shape;
-  const int64_t last = static_cast<int64_t>(rows.size()) - 1;
-  if (dims == nullptr || dims->size() != 1 || (dims->front() != Dim(-1) && dims->front() != Dim(last))) return nullptr;
-  // Each row has its own, and not each column.
-  rows.back() = Dim(1);
-  if (context.type(value_argument(*node, arg::where_self_out::condition)).shape != rows) return nullptr;
+  const Node* softmax = softmax_of_amax_guard(context, *node);
+  if (softmax == nullptr) return nullptr;
   *guarded = true;
   readers->scores = 2;
   return softmax;
@@ -135,7 +110,7 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
 // What `value`, [batch * heads, keys, columns], repeats for the heads of a group: [batch, groups, keys, columns].
 bool read_cache(const Context& context, const GroupedMatch& match, ValueId value, Dim columns, ValueId* cache,
                 Dim* groups) {
-  value = under_views(context, value);
+  value = behind_views(context, value);
   *groups = match.heads;
   if (const Node* repeat = maker_of(context, value, OpId::expand_copy_out)) {
     const ValueId from = value_argument(*repeat, arg::expand_copy_out::self);
@@ -147,7 +122,7 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
     if (one != std::vector<Dim>{match.batch, all[1], Dim(1), match.keys, columns}) return false;
     if (Dim(all[1].value * all[2].value) != match.heads) return false;
     *groups = all[1];
-    value = under_views(context, from);
+    value = behind_views(context, from);
   }
   *cache = value;
   return is_rows(context, match, value);
@@ -158,7 +133,7 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
 ValueId unscaled(const Context& context, ValueId value, double* scale) {
   const std::vector<Dim> wanted = context.type(value).shape;
   while (true) {
-    const ValueId base = under_views(context, value);
+    const ValueId base = behind_views(context, value);
     const Node* node = context.maker(base);
     const auto scaled = node == nullptr ? std::nullopt : read_scaled(context, *node);
     if (!scaled || !scaled->from.valid()) return value;
@@ -173,7 +148,7 @@ ValueId unscaled(const Context& context, ValueId value, double* scale) {
 // What `value`, [batch * heads, columns, keys], is with its last two dimensions transposed.
 ValueId turned_rows(const Context& context, ValueId value) {
   const std::vector<Dim> wanted = context.type(value).shape;
-  value = under_views(context, value);
+  value = behind_views(context, value);
   const Node* node = context.maker(value);
   if (node == nullptr) return {};
   const std::vector<Dim>& shape = context.type(value).shape;
@@ -204,7 +179,7 @@ ValueId turned_rows(const Context& context, ValueId value) {
 // `value` with the last two dimensions of its result exchanged.
 ValueId permuted_rows(const Context& context, ValueId value, ir::DimList* order) {
   const std::vector<Dim> wanted = context.type(value).shape;
-  value = under_views(context, value);
+  value = behind_views(context, value);
   const Node* node = maker_of(context, value, OpId::permute_copy_out);
   if (node == nullptr) return {};
   const std::vector<Dim>& shape = context.type(value).shape;
@@ -349,7 +324,7 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
   const std::string source = node.source;
   const std::vector<Dim> shape = context.type(node.results[0]).shape;
   BERTH_ASSIGN_OR_RETURN(const ValueId given,
-                         with_shape(context, build, under_views(context, match.query),
+                         with_shape(context, build, behind_views(context, match.query),
                                     {match.batch, match.heads, match.queries, match.size}, source));
   BERTH_ASSIGN_OR_RETURN(const ValueId query, wide_value(context, build, given, source));
   if (!match.key_order.empty()) {

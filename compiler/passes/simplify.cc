@@ -134,6 +134,7 @@ class Simplifier {
         return std::get<DimList>(node.args[arg::flip_out::dims]).empty() ? copies(node) : std::nullopt;
       case OpId::roll_out: return all_of(node.args[arg::roll_out::shifts], 0) ? copies(node) : std::nullopt;
       case OpId::cat_out: return single(node);
+      case OpId::where_self_out: return chosen(node);
       default: return neutral(node);
     }
   }
@@ -147,6 +148,17 @@ class Simplifier {
   static bool all_of(const Argument& list, int64_t number) {
     const DimList& dims = std::get<DimList>(list);
     return std::all_of(dims.begin(), dims.end(), [&](Dim d) { return d == Dim(number); });
+  }
+
+  // Where all come from one side.
+  std::optional<Found> chosen(const Node& node) const {
+    const Argument& condition = node.args[arg::where_self_out::condition];
+    for (const auto& [number, side] : {std::pair{1.0, arg::where_self_out::self}, {0.0, arg::where_self_out::other}}) {
+      if (is(condition, number) && operand(node, side).valid()) {
+        return Found{operand(node, side), SimplifyReason::kIdentity};
+      }
+    }
+    return std::nullopt;
   }
 
   static std::optional<Found> single(const Node& node) {

@@ -2,6 +2,7 @@
 //
 //     %a: f32[2,3] = aten::clone(%x)                            →   uses of %a read %x
 //     %b: f32[2,3] = aten::add.Scalar(%x, 0)                    →   uses of %b read %x
+//     %w: f32[2,3] = aten::where.self(%true, %x, %y)            →   uses of %w read %x
 //     %c: f32[6] = aten::view_copy(%x, [6])
 //     %d: f32[3,2] = aten::view_copy(%c, [3, 2])                →   %d: f32[3,2] = aten::view_copy(%x, [3, 2])
 //     %p: f32[3,2] = aten::permute_copy(%x, [1, 0])

@@ -272,6 +272,31 @@ TEST(Simplify, ALoopWithoutTurnsGivesWhatItCarriesAndEmptyStacks) {
   expect_keeps_outputs(simplify, text);
 }
 
+TEST(Simplify, AChoiceThatIsTheSameForAllElementsIsItsSide) {
+  const std::string text = R"(
+    const @yes: bool[2,1] = dense<[true, true]>
+    const @no: bool[2,3] = dense<[false, false, false, false, false, false]>
+    const @some: bool[2,1] = dense<[true, false]>
+    method f(%x: f32[2,3], %y: f32[2,3], %z: f32[3]) {
+      %yes: bool[2,1] = const @yes
+      %no: bool[2,3] = const @no
+      %some: bool[2,1] = const @some
+      %a: f32[2,3] = aten::where.self(%yes, %x, %y)
+      %b: f32[2,3] = aten::where.self(%no, %x, %y)
+      %c: f32[2,3] = aten::where.self(%some, %x, %y)
+      %d: f32[2,3] = aten::where.self(%no, %x, %z)
+      %e: f32[2,3] = aten::neg(%a)
+      %g: f32[2,3] = aten::exp(%b)
+      return %c, %d, %e, %g
+    }
+  )";
+  const std::string now = after(simplify, text);
+  EXPECT_EQ(occurrences(now, "aten::where.self("), 2u) << "of both, and of a row that is stretched:\n" << now;
+  EXPECT_NE(now.find("aten::neg(%x)"), std::string::npos) << now;
+  EXPECT_NE(now.find("aten::exp(%y)"), std::string::npos) << now;
+  expect_keeps_outputs(simplify, text);
+}
+
 TEST(Simplify, ABatchOfProductsWithOneMatrixIsOneProduct) {
   const std::string text = R"(
     symbol n in [1, 8]
