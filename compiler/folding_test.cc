@@ -1,6 +1,7 @@
 // The fear: what is known before the program runs still takes memory while it runs.
 #include <gtest/gtest.h>
 
+#include "base/text_testing.h"
 #include "compiler/compile.h"
 #include "compiler/emit/plan_and_emit_testing.h"
 #include "compiler/ir/parse.h"
@@ -35,12 +36,12 @@ TEST(Folding, FoldedNodesTakeNoBytesInTheArena) {
 }
 
 // What fusion made of the nodes, in a line each.
-std::string fused_for_vulkan(const std::string& text) {
+std::string fused_for(const std::string& target, const std::string& text) {
   auto module = ir::parse(text, "test");
   EXPECT_TRUE(module.ok()) << module.error().text();
   if (!module.ok()) return "";
   CompileOptions options;
-  options.target = "vulkan:0";
+  options.target = target;
   options.why = {"fusion"};
   CompileReport report;
   const auto program = compile(std::move(*module), options, &report);
@@ -53,7 +54,7 @@ std::string fused_for_vulkan(const std::string& text) {
 
 // They stay bytes for products of bytes, and so does what those leave.
 TEST(Folding, WeightsOfBytesThatMeetFloatsAreFloatsInDelegates) {
-  const std::string lines = fused_for_vulkan(R"(
+  const std::string lines = fused_for("vulkan:0", R"(
       const @q: i8[3,4] = dense<[1, -2, 3, -4, 5, -6, 7, -8, 1, 2, 3, 4]>
       const @s: f32[] = dense<[0.5]>
       method forward(%x: f32[2,3]) {
@@ -66,6 +67,47 @@ TEST(Folding, WeightsOfBytesThatMeetFloatsAreFloatsInDelegates) {
         return %z
       })");
   EXPECT_NE(lines.find("fused into berth::linear"), std::string::npos) << lines;
+}
+
+// What an LSTM adds of a state of zeros is known, but folded its first step would be none.
+TEST(Folding, FirstStepsOfRecurrentLayersAreStepsOfTheLayer) {
+  std::string text = R"(
+    const @h: f32[1,2] = splat<0.0>
+    const @c: f32[1,2] = splat<0.0>
+    const @w: f32[2,8] = splat<0.25>
+    const @b: f32[8] = splat<0.5>
+    const @u: f32[3,8] = splat<0.75>
+    method forward(%x: f32[2,3]) {
+      %u: f32[3,8] = const @u
+      %h0: f32[1,2] = const @h
+      %c0: f32[1,2] = const @c
+      %w: f32[2,8] = const @w
+      %b: f32[8] = const @b
+      %r: f32[2,8] = aten::addmm(%b, %x, %u, 1, 1)
+      %g: f32[2,1,8] = aten::view_copy(%r, [2, 1, 8])
+  )";
+  for (const std::string t : {"0", "1"}) {
+    const std::string next = t == "0" ? "1" : "2";
+    text += filled(R"(
+      %s$t: f32[1,8] = aten::select_copy.int(%g, 0, $t)
+      %e$t: f32[1,8] = aten::addmm(%b, %h$t, %w, 1, 1)
+      %a$t: f32[1,8] = aten::add.Tensor(%s$t, %e$t, 1)
+      %i$t: f32[1,2], %f$t: f32[1,2], %p$t: f32[1,2], %o$t: f32[1,2] = aten::split_with_sizes_copy(%a$t, [2, 2, 2, 2], 1)
+      %si$t: f32[1,2] = aten::sigmoid(%i$t)
+      %sf$t: f32[1,2] = aten::sigmoid(%f$t)
+      %tp$t: f32[1,2] = aten::tanh(%p$t)
+      %so$t: f32[1,2] = aten::sigmoid(%o$t)
+      %k$t: f32[1,2] = aten::mul.Tensor(%sf$t, %c$t)
+      %m$t: f32[1,2] = aten::mul.Tensor(%si$t, %tp$t)
+      %c$next: f32[1,2] = aten::add.Tensor(%k$t, %m$t, 1)
+      %y$t: f32[1,2] = aten::tanh(%c$next)
+      %h$next: f32[1,2] = aten::mul.Tensor(%so$t, %y$t)
+    )",
+                   {{"t", t}, {"next", next}});
+  }
+  const std::string lines = fused_for("cpu", text + "return %h1, %h2\n}");
+  EXPECT_NE(lines.find("fused into berth::lstm\n"), std::string::npos) << lines;
+  EXPECT_EQ(lines.find("berth::lstm_gates"), std::string::npos) << lines;
 }
 
 }  // namespace

@@ -149,7 +149,7 @@ enum class MaskKind { kOther, kZero, kCausal };
 MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidden) {
   *some_row_hidden = true;
   const ir::Constant* constant = context.constant(Argument(match.mask));
-  if (constant == nullptr || !constant->type.is_contiguous()) return MaskKind::kOther;
+  if (constant == nullptr || !constant->type.is_contiguous() || constant->blob.size() == 0) return MaskKind::kOther;
   const bool truths = constant->type.dtype == DType::kBool;
   if (!truths && constant->type.dtype != DType::kF32) return MaskKind::kOther;
   const int64_t numel = ir::max_numel(constant->type, {});
@@ -201,7 +201,9 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
       match->mask = value_argument(*node, arg::where_self_out::condition);
       from = value_argument(*node, arg::where_self_out::self);
       const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
-      if (!from.valid() || context.type(from).shape != context.type(value).shape) return nullptr;
+      // What is computed may be a limit of the keys, which berth::grouped_attention knows.
+      const ir::Constant* truths = context.constant(Argument(match->mask));
+      if (truths == nullptr || truths->type.dtype != DType::kBool) return nullptr;
       if (!stretches_to_heads(context, sizes, context.type(value).shape, match->mask)) return nullptr;
     } else if (node->is(OpId::add_out)) {
       const auto scores = scores_of_sum(context, *node);
@@ -211,6 +213,8 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
       from = value_argument(*node, *scores);
       const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
       if (!stretches_to_heads(context, sizes, context.type(node->results[0]).shape, match->mask)) return nullptr;
+      // Truths that are added are ones.
+      if (context.type(match->mask).dtype != DType::kF32) return nullptr;
     } else {
       const auto scaled = read_scaled(context, *node);
       if (!scaled) return nullptr;

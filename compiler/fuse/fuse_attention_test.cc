@@ -130,6 +130,15 @@ TEST(FuseAttention, ASafeSoftmaxUnderTruthsIsOneOperatorWhereEachQuerySeesAKey) 
   EXPECT_EQ(blind.count("berth::attention"), 0u) << "its result would be NaN:\n" << blind.text;
 }
 
+TEST(FuseAttention, TruthsThatAreAddedAreNotAMask) {
+  std::string mask = "const @m: bool[5,5] = dense<[";
+  for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "true" : "false");
+  std::string text = attention("", mask + "]>", plus_mask(1), 1);
+  text.replace(text.find("%m: f32[5,5] = const @m"), 23, "%m: bool[5,5] = const @m");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("attention"), std::string::npos) << one.text;
+}
+
 // Batch and heads joined, keys turned, and both split again; queries, keys and values with a dimension of one in front.
 TEST(FuseAttention, KeysThatAreTurnedWithBatchAndHeadsJoinedAreColumnsToo) {
   std::string text = attention("", "", "%e: f32[2,3,5,5] = aten::mul.Scalar(%d, 0.75)", 2);

@@ -95,6 +95,8 @@ const Node* read_grouped_scores(const Context& context, ValueId value, int reade
       from = value_argument(*node, *scores);
       match->mask = value_argument(*node, 1 - *scores);
       if (!stretches_to_heads(context, *match, shape, match->mask)) return nullptr;
+      // Truths that are added are ones.
+      if (context.type(match->mask).dtype == DType::kBool) return nullptr;
     } else {
       const auto scaled = read_scaled(context, *node);
       if (!scaled) return nullptr;

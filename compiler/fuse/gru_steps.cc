@@ -131,7 +131,8 @@ class GruMatcher {
       // One number a unit each: none is stretched.
       if (!value.valid() || !is_plain(context_, value) || elements(context_, value) != units) return std::nullopt;
     }
-    step.hidden = behind_views(context_, blend.hidden);
+    const ValueId hidden = behind_views(context_, blend.hidden);
+    step.hidden = is_plain(context_, hidden) ? hidden : blend.hidden;
     const Node* tanh = maker_of(blend.candidate, OpId::tanh_out);
     const Node* sum = tanh == nullptr ? nullptr : context_.maker(value_argument(*tanh, 0));
     if (sum == nullptr || context_.type(result).rank() < 2) return std::nullopt;
@@ -218,7 +219,8 @@ class GruMatcher {
   // Whether `value` is the state before the step, perhaps in another shape. Before the first one both may be zeros of
   // their own.
   bool is_hidden(ValueId value, const GruStep& step) const {
-    if (!value.valid() || elements(context_, value) != elements(context_, step.hidden)) return false;
+    if (!value.valid() || !is_plain(context_, value)) return false;
+    if (elements(context_, value) != elements(context_, step.hidden)) return false;
     if (behind_views(context_, value) == behind_views(context_, step.hidden)) return true;
     const auto number = context_.number(Argument(value));
     return number && number == context_.number(Argument(step.hidden));

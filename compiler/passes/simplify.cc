@@ -1,6 +1,7 @@
 #include "compiler/passes/simplify.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "compiler/ir/arguments.h"
@@ -99,6 +100,7 @@ class Simplifier {
     const Dim depth = method_.tensor(operand(node, arg::bmm_out::self)).shape.back();
     if (sizes[sizes.size() - 2] != depth || sizes.back() != shape.back()) return Action::keep();
     const Dim all = module_.symbols.mul(shape[0], shape[1]);
+    if (module_.symbols.upper(all) > std::numeric_limits<int32_t>::max()) return Action::keep();
     why(node, SimplifyReason::kOneMatrix);
     const auto view = [&](ValueId value, DimList to) {
       return build.one(OpId::view_copy_out, {value, std::move(to)}, node.source);

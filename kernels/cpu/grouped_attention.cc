@@ -191,10 +191,16 @@ Error run(KernelContext& context, const portable::GroupedOperands& args) {
   }
   if (has_too_many_scores(a)) return context.fail(Error::kInvalidArgument, kManyScores);
   const int slots = most_slots(a, context.threads());
-  const size_t floats = floats_of(a);
+  size_t floats = floats_of(a);
   auto* scratch = static_cast<float*>(context.allocate_temp(slots * floats * sizeof(float)));
+  // Values of an open size need more than those of the largest one where they do not fill registers.
+  const bool tiles = takes_tiles(a) && scratch != nullptr;
+  if (scratch == nullptr) {
+    floats = grouped_rows_scratch_floats(a.heads_per_group(), a.keys);
+    scratch = static_cast<float*>(context.allocate_temp(slots * floats * sizeof(float)));
+  }
   if (scratch == nullptr) return Error::kMemoryAllocationFailed;
-  if (takes_tiles(a)) {
+  if (tiles) {
     run_tiles(context, a, slots, floats, scratch);
   } else {
     run_rows(context, a, slots, floats, scratch);

@@ -31,6 +31,8 @@ struct GroupedCase {
   int threads = 1;
   bool guarded = true;
   DType caches = DType::kF32;
+  // For values of an open size: the largest one, of which temporary memory is asked for; 0 is value_size.
+  int32_t most_value_size = 0;
 };
 
 std::vector<double> randoms(std::mt19937& random, size_t count, double spread) {
@@ -175,7 +177,18 @@ void check(const GroupedCase& c, unsigned seed) {
     out.set(std::vector<double>(out.values().size(), 99));
     std::vector<EValue*> values;
     for (Arg& arg : args) values.push_back(arg.value());
-    const size_t bytes = temp(Span<EValue* const>(values.data(), values.size()), c.threads);
+    const auto largest = [&](const Array& of) {
+      std::vector<int32_t> sizes = of.sizes();
+      if (c.most_value_size != 0) sizes.back() = c.most_value_size;
+      size_t count = 1;
+      for (const int32_t size : sizes) count *= size;
+      return Array(of.tensor().dtype(), sizes, std::vector<double>(count, 0));
+    };
+    Arg most_value(largest(caches.value)), most_out(largest(out));
+    std::vector<EValue*> most = values;
+    most[2] = most_value.value();
+    most.back() = most_out.value();
+    const size_t bytes = temp(Span<EValue* const>(most.data(), most.size()), c.threads);
     const testing::Outcome outcome = testing::run_with(kernel, args, c.threads, bytes);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     EXPECT_TRUE(out.intact());
@@ -323,6 +336,21 @@ TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
   check(c, 9);
   c.guarded = false;
   check(c, 9);
+}
+
+// Rows that do not fill registers are copied, and those of the largest size may fill them.
+TEST(GroupedAttention, ValuesOfAnOpenSizeHaveMemoryAtEachSize) {
+  GroupedCase c;
+  c.heads = 2;
+  c.groups = 1;
+  c.queries = 9;
+  c.keys = 600;
+  c.size = 16;
+  c.most_value_size = 32;
+  for (const int32_t size : {20, 31, 32}) {
+    c.value_size = size;
+    check(c, 11);
+  }
 }
 
 // Behind a score that is NaN all others may be -infinity, those in the same lane of a register as well.
