@@ -110,5 +110,20 @@ TEST(Folding, FirstStepsOfRecurrentLayersAreStepsOfTheLayer) {
   EXPECT_EQ(lines.find("berth::lstm_gates"), std::string::npos) << lines;
 }
 
+TEST(Folding, ProductsWithZerosThatAreNotStepsAreConstants) {
+  const std::string lines = fused_for("cpu", R"(
+      const @h: f32[1,2] = splat<0.0>
+      const @w: f32[2,8] = splat<0.25>
+      method forward(%x: f32[1,8]) {
+        %h: f32[1,2] = const @h
+        %w: f32[2,8] = const @w
+        %z: f32[1,8] = aten::mm(%h, %w)
+        %s: f32[1,8] = aten::add.Tensor(%x, %z, 1)
+        %y: f32[1,8] = aten::tanh(%s)
+        return %y
+      })");
+  EXPECT_EQ(lines.find("aten::mm"), std::string::npos) << lines;
+}
+
 }  // namespace
 }  // namespace berth

@@ -60,16 +60,17 @@ TEST(FuseLstm, LstmStepsAreOneOperatorInAnyOrderOfTheirGates) {
 
 // As torch.export's decompositions have it: the state with a dimension of its own, the steps' rows sliced, those of a
 // layer that goes backwards from sums that were turned round.
-Fused decomposed_lstm(const std::string& rows, const std::string& end) {
+// The steps begin with row `first` of three.
+Fused decomposed_lstm(const std::string& rows, const std::string& end, int first = 0) {
   std::string body = R"(
-    %g: f32[4,8] = aten::addmm(%b, %x, %u, 1, 1)
-    %v: f32[2,2,8] = aten::view_copy(%g, [2, 2, 8])
-    %t: f32[2,2,8] = aten::flip(%v, [0])
+    %g: f32[6,8] = aten::addmm(%b, %x, %u, 1, 1)
+    %v: f32[3,2,8] = aten::view_copy(%g, [3, 2, 8])
+    %t: f32[3,2,8] = aten::flip(%v, [0])
   )";
   for (const std::string t : {"0", "1"}) {
     const std::string next = t == "0" ? "1" : "2";
     body += filled(R"(
-      %l$t: f32[1,2,8] = aten::slice_copy.Tensor($rows, 0, $t, $next, 1)
+      %l$t: f32[1,2,8] = aten::slice_copy.Tensor($rows, 0, $row, $end, 1)
       %s$t: f32[2,8] = aten::view_copy(%l$t, [2, 8])
       %d$t: f32[2,2] = aten::view_copy(%h$t, [2, 2])
       %e$t: f32[2,8] = aten::addmm(%b, %d$t, %w, 1, 1)
@@ -86,18 +87,24 @@ Fused decomposed_lstm(const std::string& rows, const std::string& end) {
       %y$t: f32[1,2,2] = aten::tanh(%c$next)
       %h$next: f32[1,2,2] = aten::mul.Tensor(%so$t, %y$t)
     )",
-                   {{"t", t}, {"next", next}, {"rows", rows}});
+                   {{"t", t},
+                    {"next", next},
+                    {"rows", rows},
+                    {"row", std::to_string(first + std::stoi(t))},
+                    {"end", std::to_string(first + std::stoi(t) + 1)}});
   }
   return fused(with_constants({{"b", {8}}, {"u", {3, 8}}, {"w", {2, 8}}},
-                              "%x: f32[4,3], %h0: f32[1,2,2], %c0: f32[1,2,2]", body + end));
+                              "%x: f32[6,3], %h0: f32[1,2,2], %c0: f32[1,2,2]", body + end));
 }
 
 TEST(FuseLstm, DecomposedStepsAreOneOperatorEitherWay) {
-  const Fused one = decomposed_lstm("%v", "%all: f32[2,2,2] = aten::cat([%h1, %h2], 0)\n return %all, %c2");
-  EXPECT_EQ(one.operators(), "berth::linear berth::lstm") << one.text;
-  const Fused back = decomposed_lstm("%t", "%all: f32[2,2,2] = aten::cat([%h2, %h1], 0)\n return %all, %c2");
-  EXPECT_EQ(back.operators(), "berth::linear berth::lstm") << back.text;
-  EXPECT_NE(back.text.find(", true)"), std::string::npos) << back.text;
+  for (const int first : {0, 1}) {
+    const Fused one = decomposed_lstm("%v", "%all: f32[2,2,2] = aten::cat([%h1, %h2], 0)\n return %all, %c2", first);
+    EXPECT_EQ(one.operators(), "berth::linear aten::slice_copy.Tensor berth::lstm") << one.text;
+    const Fused back = decomposed_lstm("%t", "%all: f32[2,2,2] = aten::cat([%h2, %h1], 0)\n return %all, %c2", first);
+    EXPECT_EQ(back.operators(), "berth::linear aten::slice_copy.Tensor berth::lstm") << back.text;
+    EXPECT_NE(back.text.find(", true)"), std::string::npos) << back.text;
+  }
 }
 
 TEST(FuseLstm, StackedStatesAreTheLayersResult) {
