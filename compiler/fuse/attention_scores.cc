@@ -1,7 +1,5 @@
 #include "compiler/fuse/attention_scores.h"
 
-#include <limits>
-
 namespace berth::fuse {
 
 using ir::Dim;
@@ -78,16 +76,12 @@ const Node* softmax_of_nan_guard(const Context& context, const Node& node) {
 
 const Node* softmax_of_amax_guard(const Context& context, const Node& node) {
   if (!node.is(OpId::where_self_out)) return nullptr;
-  const auto maker = [&](ValueId value, OpId op) {
-    const Node* found = value.valid() ? context.maker(value) : nullptr;
-    return found != nullptr && found->is(op) ? found : nullptr;
-  };
   const ValueId condition = value_argument(node, arg::where_self_out::condition);
-  const Node* none = condition.valid() ? maker(behind_views(context, condition), OpId::eq_Scalar_out) : nullptr;
-  const Node* most = none == nullptr ? nullptr : maker(value_argument(*none, 0), OpId::amax_out);
-  const Node* softmax = maker(value_argument(node, arg::where_self_out::other), OpId::softmax_out);
+  if (!condition.valid()) return nullptr;
+  const Node* none = made_by(context, behind_views(context, condition), OpId::eq_Scalar_out);
+  const Node* most = none == nullptr ? nullptr : made_by(context, value_argument(*none, 0), OpId::amax_out);
+  const Node* softmax = made_by(context, value_argument(node, arg::where_self_out::other), OpId::softmax_out);
   if (most == nullptr || softmax == nullptr) return nullptr;
-  constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
   if (context.number(none->args[arg::eq_Scalar_out::other]) != kHiddenScore) return nullptr;
   if (context.number(node.args[arg::where_self_out::self]) != 0.0) return nullptr;
   if (most->args[arg::amax_out::self] != softmax->args[arg::softmax_out::self]) return nullptr;

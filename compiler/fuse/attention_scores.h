@@ -2,6 +2,7 @@
 // rows that see nothing. What fuse_attention and fuse_grouped_attention both read.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,9 @@ std::optional<Scaled> read_scaled(const Context& context, const ir::Node& node);
 /// Which argument of a sum are scores, a product of matrices that is scaled perhaps: 0 or 1. The other is their mask.
 /// Empty where neither is.
 std::optional<size_t> scores_of_sum(const Context& context, const ir::Node& sum);
+
+/// Of a key that a query does not see.
+inline constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
 
 /// What scores are: [batch, heads, queries, keys].
 struct ScoreSizes {

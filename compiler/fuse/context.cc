@@ -157,6 +157,11 @@ Expected<passes::Changed> for_each_region(
   return changed;
 }
 
+const Node* made_by(const Context& context, ValueId value, ir::OpId op) {
+  const Node* node = value.valid() ? context.maker(value) : nullptr;
+  return node != nullptr && node->is(op) ? node : nullptr;
+}
+
 namespace {
 
 // What `value` is a view of that only regroups dimensions; invalid when it is none.

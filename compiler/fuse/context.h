@@ -100,6 +100,9 @@ inline ir::ValueId value_argument(const ir::Node& node, size_t k) {
   return value == nullptr ? ir::ValueId{} : *value;
 }
 
+/// The node that makes `value`, if it is an `op`; null otherwise, and where `value` is invalid.
+const ir::Node* made_by(const Context& context, ir::ValueId value, ir::OpId op);
+
 /// The value that is the base of `value` through views that only regroup dimensions, each read once; `value` itself
 /// when there is none.
 ir::ValueId through_views(const Context& context, ir::ValueId value);

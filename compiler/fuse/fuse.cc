@@ -51,23 +51,16 @@ namespace {
 
 using Function = Expected<passes::Changed> (*)(ir::Module&, const Targets&, const passes::Options&);
 
-// A pass of compiler/passes/ that runs again where it has left quantised weights alone.
+// A pass of compiler/passes/ that runs again where it has left alone what `kept` says.
 std::function<Expected<passes::Changed>(ir::Module&, const passes::Options&)> if_kept(
-    Expected<passes::Changed> (*pass)(ir::Module&, const passes::Options&)) {
-  return [pass](ir::Module& module, const passes::Options& options) -> Expected<passes::Changed> {
-    if (!options.keep_quantized) return passes::Changed::kNo;
+    Expected<passes::Changed> (*pass)(ir::Module&, const passes::Options&),
+    bool passes::Options::*kept = &passes::Options::keep_quantized) {
+  return [pass, kept](ir::Module& module, const passes::Options& options) -> Expected<passes::Changed> {
+    if (!(options.*kept)) return passes::Changed::kNo;
     passes::Options own = options;
-    own.keep_quantized = false;
+    own.*kept = false;
     return pass(module, own);
   };
-}
-
-// What is left of first steps.
-Expected<passes::Changed> fold_first_steps(ir::Module& module, const passes::Options& options) {
-  if (!options.keep_first_steps) return passes::Changed::kNo;
-  passes::Options own = options;
-  own.keep_first_steps = false;
-  return passes::fold_constants(module, own);
 }
 
 // Whether all that make delegates are `such`, of which there is one.
@@ -129,7 +122,7 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_gru", fuse_gru),
       // Products that these steps were made of are not to become operators.
       {"dce", passes::dce},
-      {"fold_constants", fold_first_steps},
+      {"fold_constants", if_kept(passes::fold_constants, &passes::Options::keep_first_steps)},
       // Before products, which have no place for what sums their rows.
       pass("sum_before_product", sum_before_product),
       {"dce", passes::dce},

@@ -1,7 +1,6 @@
 #include "compiler/fuse/fuse_attention.h"
 
 #include <cmath>
-#include <limits>
 
 #include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/strided.h"
@@ -37,11 +36,6 @@ struct Match {
   bool causal = false;
   Rows query, key, value;
 };
-
-const Node* made_by(const Context& context, ValueId value, OpId op) {
-  const Node* node = context.maker(value);
-  return node != nullptr && node->is(op) ? node : nullptr;
-}
 
 bool equal(const Context& context, Dim a, const ir::DimList& product) {
   return ir::same_product(context.symbols(), {a}, product);
@@ -130,9 +124,7 @@ const Node* behind_guard(const Context& context, const Node* node, Guard* guard)
   const Node* hidden = seen == nullptr
                            ? nullptr
                            : made_by(context, value_argument(*seen, arg::logical_not_out::self), OpId::eq_Scalar_out);
-  if (hidden == nullptr ||
-      context.number(hidden->args[arg::eq_Scalar_out::other]) != -std::numeric_limits<double>::infinity())
-    return nullptr;
+  if (hidden == nullptr || context.number(hidden->args[arg::eq_Scalar_out::other]) != kHiddenScore) return nullptr;
   const Node* zeros = made_by(context, value_argument(*node, arg::where_self_out::self), OpId::full_like_out);
   const bool zero = zeros != nullptr ? context.number(zeros->args[arg::full_like_out::fill_value]) == 0.0
                                      : context.number(node->args[arg::where_self_out::self]) == 0.0;
@@ -196,8 +188,7 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     ValueId from;
     if (node->is(OpId::where_self_out)) {
       if (match->mask.valid() || match->scale != 1) return nullptr;
-      const auto hidden = context.number(node->args[arg::where_self_out::other]);
-      if (hidden != -std::numeric_limits<double>::infinity()) return nullptr;
+      if (context.number(node->args[arg::where_self_out::other]) != kHiddenScore) return nullptr;
       match->mask = value_argument(*node, arg::where_self_out::condition);
       from = value_argument(*node, arg::where_self_out::self);
       const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};

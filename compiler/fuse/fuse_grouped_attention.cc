@@ -1,7 +1,6 @@
 #include "compiler/fuse/fuse_grouped_attention.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "compiler/fuse/attention_scores.h"
@@ -18,7 +17,6 @@ using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
 
-constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
 constexpr int kMostViews = 16;
 
 struct GroupedMatch : ScoreSizes {
@@ -31,11 +29,6 @@ struct GroupedMatch : ScoreSizes {
   ValueId mask;
   KeyLimits limits;
 };
-
-const Node* maker_of(const Context& context, ValueId value, OpId op) {
-  const Node* node = value.valid() ? context.maker(value) : nullptr;
-  return node != nullptr && node->is(op) ? node : nullptr;
-}
 
 bool is_rows(const Context& context, const GroupedMatch& match, ValueId value) {
   return value.valid() && context.type(value).dtype == match.dtype && context.type(value).is_contiguous();
@@ -114,7 +107,7 @@ bool read_cache(const Context& context, const GroupedMatch& match, ValueId value
                 Dim* groups) {
   value = behind_views(context, value);
   *groups = match.heads;
-  if (const Node* repeat = maker_of(context, value, OpId::expand_copy_out)) {
+  if (const Node* repeat = made_by(context, value, OpId::expand_copy_out)) {
     const ValueId from = value_argument(*repeat, arg::expand_copy_out::self);
     const std::vector<Dim>& one = context.type(from).shape;
     const std::vector<Dim>& all = context.type(value).shape;
@@ -182,7 +175,7 @@ ValueId turned_rows(const Context& context, ValueId value) {
 ValueId permuted_rows(const Context& context, ValueId value, ir::DimList* order) {
   const std::vector<Dim> wanted = context.type(value).shape;
   value = behind_views(context, value);
-  const Node* node = maker_of(context, value, OpId::permute_copy_out);
+  const Node* node = made_by(context, value, OpId::permute_copy_out);
   if (node == nullptr) return {};
   const std::vector<Dim>& shape = context.type(value).shape;
   if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), wanted.end() - 2)) return {};

@@ -1,6 +1,5 @@
 #include "compiler/fuse/fuse_gru.h"
 
-#include <algorithm>
 #include <map>
 
 #include "compiler/fuse/gru_steps.h"
@@ -91,29 +90,11 @@ class RegionGru {
 
   // From the first step on, those whose gates lie one after another.
   GruChain longest_run(const std::vector<GruStep>& all) const {
-    const int64_t step = elements(all[0].input);
-    GruChain chain;
-    chain.gates = {all[0].input, 1, 0, 1};
-    chain.steps = {all[0]};
-    const auto first = dense_run(context_, all[0].input);
-    if (!first || first->offset % step != 0 || elements(first->base) % step != 0) return chain;
-    StepRange& gates = chain.gates;
-    gates.base = first->base;
-    int64_t before = first->offset;
-    for (size_t i = 1; i < all.size(); ++i) {
-      const auto run = dense_run(context_, all[i].input);
-      if (!run || run->base != first->base) break;
-      const int64_t distance = run->offset - before;
-      if (i == 1) gates.reverse = distance < 0;
-      if (distance != (gates.reverse ? -step : step)) break;
-      chain.steps.push_back(all[i]);
-      before = run->offset;
-    }
-    gates.all = elements(gates.base) / step;
-    gates.first = std::min(first->offset, before) / step;
-    gates.steps = static_cast<int64_t>(chain.steps.size());
-    gates = turned_back(context_, gates);
-    return chain;
+    std::vector<ValueId> inputs;
+    for (const GruStep& step : all) inputs.push_back(step.input);
+    StepRange gates = steps_in_order(context_, inputs);
+    if (gates.steps == 0) gates = {inputs[0], 1, 0, 1};
+    return {{all.begin(), all.begin() + gates.steps}, gates};
   }
 
   Status write(const GruChain& chain) {
@@ -121,13 +102,10 @@ class RegionGru {
     const std::string source = context_.maker(front.new_hidden)->source;
     const int64_t size = front.size(context_);
     const int64_t rows = elements(front.new_hidden) / size;
-    const auto [base, all, first, steps, reverse] = chain.gates;
-    BERTH_ASSIGN_OR_RETURN(
-        ValueId gates, with_shape(context_, build_, replaced_.now(base), {Dim(all), Dim(rows), Dim(3 * size)}, source));
-    if (steps != all) {
-      BERTH_ASSIGN_OR_RETURN(gates, build_.one(OpId::slice_copy_Tensor_out,
-                                               {gates, Dim(0), Dim(first), Dim(first + steps), Dim(1)}, source));
-    }
+    const int64_t steps = chain.gates.steps;
+    const bool reverse = chain.gates.reverse;
+    BERTH_ASSIGN_OR_RETURN(const ValueId gates, gates_of_steps(context_, build_, replaced_.now(chain.gates.base),
+                                                               chain.gates, {Dim(rows), Dim(3 * size)}, source));
     BERTH_ASSIGN_OR_RETURN(const ValueId hidden,
                            with_shape(context_, build_, replaced_.now(front.hidden), {Dim(rows), Dim(size)}, source));
     BERTH_ASSIGN_OR_RETURN(const ValueId made, weights_.layer(build_, front, gates, hidden, reverse, source));

@@ -228,6 +228,28 @@ TEST(FuseGru, AFirstStateThatIsConstantIsTheLayersOrNot) {
   EXPECT_NE(from_constant("0, 0", "1, 2, 3, 4, 5, nan", bias).operators().find("aten::cat"), std::string::npos);
 }
 
+// As decompositions have the first state: zeros for the product, and zeros of another shape for the sum.
+TEST(FuseGru, AFirstStateMayBeZerosOfTwoShapes) {
+  const auto with_states = [](const std::string& of_sum, const std::string& of_product) {
+    std::string body;
+    for (const std::string t : {"0", "1"}) {
+      const std::string next = t == "0" ? "1" : "2";
+      body += filled(kDecomposedStep, {{"t", t}, {"next", next}, {"row", t}, {"end", next}, {"batch", "1"}});
+    }
+    body = replaced(body, "%e0: f32[1,1,2] = aten::view_copy(%h0, [1, 1, 2])", "%e0: f32[1,1,2] = const @e");
+    body = replaced(body, "%q0: f32[1,2] = aten::view_copy(%e0, [1, 2])", "%q0: f32[1,2] = const @q");
+    return fused("const @e: f32[1,1,2] = dense<[" + of_sum + "]>\nconst @q: f32[1,2] = dense<[" + of_product + "]>\n" +
+                 with_constants({{"b", {6}}, {"u", {3, 6}}, {"c", {6}}, {"w", {2, 6}}}, "%x: f32[2,3]",
+                                "%g: f32[2,6] = aten::addmm(%b, %x, %u, 1, 1)\n"
+                                "%v: f32[2,1,6] = aten::view_copy(%g, [2, 1, 6])\n" +
+                                    body + "%all: f32[2,1,2] = aten::cat([%h1, %h2], 0)\n return %all"));
+  };
+  const Fused zeros = with_states("0, 0", "0, 0");
+  EXPECT_EQ(zeros.operators(), "berth::linear berth::gru") << zeros.text;
+  const Fused other = with_states("0, 0", "1, 1");
+  EXPECT_NE(other.operators().find("aten::cat"), std::string::npos) << "not the same state:\n" << other.text;
+}
+
 TEST(FuseGru, StatesWithoutUnitsAreLeftAlone) {
   const Fused one = fused(R"(
     const @c: f32[0] = splat<0.0>

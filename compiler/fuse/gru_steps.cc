@@ -89,13 +89,13 @@ class GruMatcher {
     std::vector<Blend> found;
     for (size_t k = 0; k < 2; ++k) {
       const ValueId first = value_argument(sum, k);
-      const Node* second = maker_of(value_argument(sum, 1 - k), OpId::mul_out);
+      const Node* second = made_by(context_, value_argument(sum, 1 - k), OpId::mul_out);
       if (second == nullptr) continue;
-      const Node* shares = maker_of(first, OpId::mul_out);
+      const Node* shares = made_by(context_, first, OpId::mul_out);
       for (size_t j = 0; j < 2; ++j) {
         const ValueId update = value_argument(*second, j);
         const ValueId other = value_argument(*second, 1 - j);
-        const Node* difference = maker_of(other, OpId::sub_out);
+        const Node* difference = made_by(context_, other, OpId::sub_out);
         if (difference != nullptr && value_argument(*difference, 1) == first &&
             context_.number(difference->args[arg::sub_out::alpha]) == 1.0) {
           found.push_back({update, first, value_argument(*difference, 0)});
@@ -133,7 +133,7 @@ class GruMatcher {
     }
     const ValueId hidden = behind_views(context_, blend.hidden);
     step.hidden = is_plain(context_, hidden) ? hidden : blend.hidden;
-    const Node* tanh = maker_of(blend.candidate, OpId::tanh_out);
+    const Node* tanh = made_by(context_, blend.candidate, OpId::tanh_out);
     const Node* sum = tanh == nullptr ? nullptr : context_.maker(value_argument(*tanh, 0));
     if (sum == nullptr || context_.type(result).rank() < 2) return std::nullopt;
     const Gate update = gate_of(context_, blend.update);
@@ -148,7 +148,7 @@ class GruMatcher {
   bool before_product(const Node& sum, const Gate& update, GruStep* step) const {
     const int64_t size = step->size(context_);
     const Gate from_x = gate_of(context_, value_argument(sum, 0));
-    const Node* kept = maker_of(value_argument(sum, 1), OpId::mul_out);
+    const Node* kept = made_by(context_, value_argument(sum, 1), OpId::mul_out);
     const Node* gates = update.base.valid() ? context_.maker(update.base) : nullptr;
     if (kept == nullptr || gates == nullptr || !gates->is(OpId::addmm_out) || next_ != nullptr) return false;
     step->candidate_weight = weight_of(sum, 1, {Dim(size), Dim(size)});
@@ -174,7 +174,7 @@ class GruMatcher {
     const int64_t size = step->size(context_);
     step->linear_before_reset = true;
     for (size_t k = 0; k < 2; ++k) {
-      const Node* scaled = maker_of(value_argument(sum, 1 - k), OpId::mul_out);
+      const Node* scaled = made_by(context_, value_argument(sum, 1 - k), OpId::mul_out);
       const Gate from_x = gate_of(context_, value_argument(sum, k));
       if (scaled == nullptr || !is_whole(*scaled, *step)) continue;
       for (size_t j = 0; j < 2; ++j) {
@@ -294,11 +294,6 @@ class GruMatcher {
     if (!is_plain(context_, step.input) || context_.type(step.input).shape.empty()) return false;
     return context_.type(step.input).shape.back() == Dim(3 * step.size(context_)) &&
            elements(context_, step.input) == 3 * elements(context_, step.new_hidden);
-  }
-
-  const Node* maker_of(ValueId value, OpId op) const {
-    const Node* node = value.valid() ? context_.maker(value) : nullptr;
-    return node != nullptr && node->is(op) ? node : nullptr;
   }
 
   const Context& context_;

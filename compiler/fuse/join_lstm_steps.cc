@@ -1,6 +1,5 @@
 #include "compiler/fuse/join_lstm_steps.h"
 
-#include <algorithm>
 #include <map>
 
 #include "compiler/fuse/lstm_steps.h"
@@ -94,31 +93,13 @@ class RegionSteps {
 
   // The longest run from the first step on whose gates lie one after another.
   void keep(const std::vector<NodeId>& all) {
-    const int64_t step = elements_of_gates(all[0]);
-    const auto first = dense_run(context_, value_argument(method_.node(all[0]), 0));
-    if (!first || first->offset % step != 0) return;
-    StepChain chain;
-    chain.gates.base = first->base;
-    chain.steps = {all[0]};
-    int64_t before = first->offset;
-    for (size_t i = 1; i < all.size(); ++i) {
-      const auto run = dense_run(context_, value_argument(method_.node(all[i]), 0));
-      if (!run || run->base != first->base || elements_of_gates(all[i]) != step) break;
-      const int64_t distance = run->offset - before;
-      if (i == 1) chain.gates.reverse = distance < 0;
-      if (distance != (chain.gates.reverse ? -step : step)) break;
-      chain.steps.push_back(all[i]);
-      before = run->offset;
-    }
-    const int64_t elements = ir::max_numel(context_.type(first->base), {});
-    const bool whole = elements % step == 0;
-    const bool joined = whole && chain.steps.size() > 1;
+    std::vector<ValueId> inputs;
+    for (NodeId id : all) inputs.push_back(value_argument(method_.node(id), 0));
+    const StepRange gates = steps_in_order(context_, inputs);
+    const bool joined = gates.steps > 1;
     context_.remark(method_.node(all[0]), joined ? Reason::kFused : Reason::kOrder, "berth::lstm");
     if (!joined) return;
-    chain.gates.all = elements / step;
-    chain.gates.first = std::min(first->offset, before) / step;
-    chain.gates.steps = static_cast<int64_t>(chain.steps.size());
-    chain.gates = turned_back(context_, chain.gates);
+    StepChain chain = {{all.begin(), all.begin() + gates.steps}, gates};
     for (NodeId id : chain.steps) of_[id.index] = chains_.size();
     chains_.push_back(std::move(chain));
   }
@@ -132,13 +113,10 @@ class RegionSteps {
     const std::vector<Dim> state = context_.type(hidden).shape;
     const Dim columns = context_.type(value_argument(node, 0)).shape.back();
     const ValueId weight = operands_.in_blocks(value_argument(node, 3));
-    const auto [base, all, first, steps, reverse] = chain.gates;
-    BERTH_ASSIGN_OR_RETURN(ValueId gates,
-                           with_shape(context_, build_, replaced_.now(base), {Dim(all), state[0], columns}, source));
-    if (steps != all) {
-      BERTH_ASSIGN_OR_RETURN(gates, build_.one(OpId::slice_copy_Tensor_out,
-                                               {gates, Dim(0), Dim(first), Dim(first + steps), Dim(1)}, source));
-    }
+    const int64_t steps = chain.gates.steps;
+    const bool reverse = chain.gates.reverse;
+    BERTH_ASSIGN_OR_RETURN(const ValueId gates, gates_of_steps(context_, build_, replaced_.now(chain.gates.base),
+                                                               chain.gates, {state[0], columns}, source));
     BERTH_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
                            build_.create(OpId::fused_lstm_out, {gates, hidden, cell, weight, reverse}, source));
     for (int64_t i = 0; i < steps; ++i) {

@@ -110,9 +110,7 @@ class LstmMatcher {
     }
     if (!node->is(OpId::add_out) || context_.number(node->args[arg::add_out::alpha]) != 1.0) return false;
     for (size_t k = 0; k < 2; ++k) {
-      ValueId summand = value_argument(*node, k);
-      while (is_view(context_.maker(summand))) summand = value_argument(*context_.maker(summand), 0);
-      const Node* inner = context_.maker(summand);
+      const Node* inner = context_.maker(behind_views(context_, value_argument(*node, k)));
       step->input = value_argument(*node, 1 - k);
       // The same rows, with or without leading dimensions of one place.
       const bool whole =
@@ -129,7 +127,6 @@ class LstmMatcher {
   }
 
   int64_t elements(ValueId value) const { return ir::max_numel(context_.type(value), {}); }
-  static bool is_view(const Node* node) { return node != nullptr && node->op->is_reshape(); }
 
   bool product(const Node& node, size_t first, int64_t size, LstmStep* step) const {
     if (first == 1 && (context_.number(node.args[arg::addmm_out::beta]) != 1.0 ||

@@ -1,5 +1,7 @@
 #include "compiler/fuse/step_runs.h"
 
+#include <algorithm>
+
 #include "compiler/fuse/gates.h"
 #include "compiler/fuse/strided.h"
 
@@ -46,12 +48,46 @@ ValueId joined_value(const Context& context, const Node& node) {
   return ir::max_numel(context.type(base), {}) == offset ? base : ValueId{};
 }
 
+namespace {
+
 StepRange turned_back(const Context& context, const StepRange& range) {
   const Node* flip = context.maker(range.base);
   if (flip == nullptr || !is_turned_round(*flip)) return range;
   const ValueId base = value_argument(*flip, arg::flip_out::self);
   if (!is_plain(context, base) || context.type(base).shape[0] != Dim(range.all)) return range;
   return {base, range.all, range.all - range.first - range.steps, range.steps, !range.reverse};
+}
+
+}  // namespace
+
+StepRange steps_in_order(const Context& context, const std::vector<ValueId>& gates) {
+  const auto elements = [&](ValueId value) { return ir::max_numel(context.type(value), {}); };
+  const int64_t step = elements(gates[0]);
+  const auto first = dense_run(context, gates[0]);
+  if (!first || first->offset % step != 0 || elements(first->base) % step != 0) return {};
+  StepRange range = {first->base, elements(first->base) / step, 0, 1};
+  int64_t before = first->offset;
+  for (size_t i = 1; i < gates.size(); ++i) {
+    const auto run = dense_run(context, gates[i]);
+    if (!run || run->base != first->base || elements(gates[i]) != step) break;
+    const int64_t distance = run->offset - before;
+    if (i == 1) range.reverse = distance < 0;
+    if (distance != (range.reverse ? -step : step)) break;
+    ++range.steps;
+    before = run->offset;
+  }
+  range.first = std::min(first->offset, before) / step;
+  return turned_back(context, range);
+}
+
+Expected<ValueId> gates_of_steps(Context& context, ir::Builder& build, ValueId base, const StepRange& range,
+                                 const std::vector<Dim>& step, const std::string& source) {
+  std::vector<Dim> shape = {Dim(range.all)};
+  shape.insert(shape.end(), step.begin(), step.end());
+  BERTH_ASSIGN_OR_RETURN(const ValueId all, with_shape(context, build, base, shape, source));
+  if (range.steps == range.all) return all;
+  const Dim first(range.first), end(range.first + range.steps);
+  return build.one(OpId::slice_copy_Tensor_out, {all, Dim(0), first, end, Dim(1)}, source);
 }
 
 }  // namespace berth::fuse

@@ -24,7 +24,13 @@ struct StepRange {
   bool reverse = false;
 };
 
-/// The same steps of what `base` is, where that was turned round: an operator over all steps goes either way.
-StepRange turned_back(const Context& context, const StepRange& range);
+/// From the first on, those of `gates`, all of one size, that lie one after another in one value. Where that value is
+/// another one turned round they are steps of the other: an operator over all steps goes either way. No steps where the
+/// first one's value does not consist of steps of its size. REQUIRES: there is a first one, and it has elements.
+StepRange steps_in_order(const Context& context, const std::vector<ir::ValueId>& gates);
+
+/// The steps of `range` as one value, each of the sizes `step`. `base` is what has replaced that of the range.
+Expected<ir::ValueId> gates_of_steps(Context& context, ir::Builder& build, ir::ValueId base, const StepRange& range,
+                                     const std::vector<ir::Dim>& step, const std::string& source);
 
 }  // namespace berth::fuse
