@@ -2,6 +2,7 @@
 
 #include "compiler/fuse/lstm_steps.h"
 #include "compiler/fuse/replacements.h"
+#include "compiler/fuse/strided.h"
 
 namespace berth::fuse {
 namespace {
