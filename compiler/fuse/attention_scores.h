@@ -23,6 +23,10 @@ std::optional<Scaled> read_scaled(const Context& context, const ir::Node& node);
 /// Empty where neither is.
 std::optional<size_t> scores_of_sum(const Context& context, const ir::Node& sum);
 
+/// What `node` gives with its last two dimensions exchanged and the others where they are: an argument of it. Invalid
+/// where `node` is something else.
+ir::ValueId exchanged_rows(const Context& context, const ir::Node& node);
+
 /// Of a key that a query does not see.
 inline constexpr double kHiddenScore = -std::numeric_limits<double>::infinity();
 

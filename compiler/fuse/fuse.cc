@@ -41,6 +41,7 @@
 #include "compiler/fuse/split_heads.h"
 #include "compiler/fuse/sum_before_product.h"
 #include "compiler/fuse/take_rows.h"
+#include "compiler/fuse/transpose_weighted.h"
 #include "compiler/fuse/widen_transposed.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
@@ -111,6 +112,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_group_norms", fuse_group_norms),
       pass("fuse_layer_norms", fuse_layer_norms),
       pass("fuse_rms_norms", fuse_rms_norms),
+      pass("transpose_weighted", transpose_weighted),
+      // What was transposed must not count as a reader.
+      {"dce", passes::dce},
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),
       // Behind it, which reads heads out of rows of tokens: what is left has them in an order of their own.

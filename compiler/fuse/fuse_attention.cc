@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/fuse/attention_scores.h"
+#include "compiler/fuse/channel_heads.h"
 #include "compiler/fuse/strided.h"
 #include "compiler/ir/same_product.h"
 
@@ -26,6 +27,7 @@ struct Rows {
   int64_t width = 0;
   int64_t column = 0;
   double scale = 1;
+  std::optional<ChannelHeads> channels;  // where the base is [batch, width, tokens], as convolutions give it
 };
 
 struct Match {
@@ -34,6 +36,7 @@ struct Match {
   double scale = 1;
   ValueId mask;
   bool causal = false;
+  bool by_channels = false;  // the result
   Rows query, key, value;
 };
 
@@ -41,14 +44,17 @@ bool equal(const Context& context, Dim a, const ir::DimList& product) {
   return ir::same_product(context.symbols(), {a}, product);
 }
 
-// The batch and the heads of [batch * heads, tokens, size] elements that `moved` enumerates as tokens, heads, size.
+// The batch and the heads of [batch * heads, tokens, size] elements that `moved` enumerates as tokens, heads, size, or
+// as heads, size, tokens.
 bool read_order(const Context& context, const Strided& moved, const std::vector<Dim>& sizes, Match* match) {
   const std::vector<Axis> axes = axes_of(moved);
   const bool batched = axes.size() == 4;
   if (axes.size() != 3 && !batched) return false;
-  const Axis& token = axes[batched ? 1 : 0];
-  const Axis& head = axes[batched ? 2 : 1];
-  const Axis& column = axes[batched ? 3 : 2];
+  const Axis* const each = &axes[batched ? 1 : 0];
+  match->by_channels = each[1].stride == Dim(1) && each[2].stride != Dim(1);
+  const Axis& token = each[match->by_channels ? 2 : 0];
+  const Axis& head = each[match->by_channels ? 0 : 1];
+  const Axis& column = each[match->by_channels ? 1 : 2];
   const Dim tokens = sizes[1], size = sizes[2];
   if (!head.size.is_constant() || !size.is_constant()) return false;
   match->batch = batched ? axes[0].size : 1;
@@ -78,6 +84,16 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
   if (from.sizes != sizes && !regroup(context.symbols(), sizes, &from)) return false;
   const ir::TensorType& base = context.type(from.base);
   if (base.dtype != DType::kF32 || !base.is_contiguous()) return false;
+  rows->base = from.base;
+  rows->tokens = tokens;
+  rows->scale = from.scale;
+  if (match.head_size != 1 && from.strides[column] != Dim(1)) {
+    rows->channels = channel_heads(context, from, turned);
+    if (!rows->channels || rows->channels->stride != match.head_size) return false;
+    rows->width = rows->channels->width;
+    rows->column = rows->channels->first;
+    return true;
+  }
   std::optional<Dim> width = from.strides[token];
   if (tokens == Dim(1)) {
     Dim elements = 1;
@@ -85,12 +101,8 @@ bool read_rows(const Context& context, const Match& match, ValueId value, bool t
     width = quotient(context.symbols(), elements, match.batch);
   }
   if (!width || !width->is_constant() || !from.offset.is_constant()) return false;
-  rows->base = from.base;
-  rows->tokens = tokens;
   rows->column = from.offset.value;
-  rows->scale = from.scale;
   rows->width = width->value;
-  if (match.head_size != 1 && from.strides[column] != Dim(1)) return false;
   if (match.heads != 1 && from.strides[1] != Dim(match.head_size)) return false;
   if (match.batch != Dim(1) && !equal(context, from.strides[0], {tokens, *width})) return false;
   if (!ir::same_product(context.symbols(), base.shape, {match.batch, tokens, *width})) return false;
@@ -276,6 +288,7 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
 
 Expected<ValueId> rows_value(Context& context, ir::Builder& build, const Match& match, const Rows& rows,
                              const std::string& source) {
+  if (rows.channels) return rows_of_channels(context, build, *rows.channels, match.batch, rows.tokens, source);
   return with_shape(context, build, rows.base, {match.batch, rows.tokens, Dim(rows.width)}, source);
 }
 
@@ -295,7 +308,8 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
   ValueId key = query;
   ValueId value = query;
   const auto same = [](const Rows& a, const Rows& b) {
-    return a.base == b.base && a.tokens == b.tokens && a.width == b.width;
+    const bool one_order = a.channels.has_value() == b.channels.has_value();
+    return a.base == b.base && a.tokens == b.tokens && a.width == b.width && one_order;
   };
   if (!same(match.key, match.query)) {
     BERTH_ASSIGN_OR_RETURN(key, rows_value(context, build, match, match.key, source));
@@ -311,9 +325,14 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
                                     Dim(match.query.column), Dim(match.key.column), Dim(match.value.column),
                                     match.scale * match.query.scale * match.key.scale, match.causal},
                                    source));
-  context.replaced(context.node(id).results[0], made);
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, made, shape, source));
-  return result == made ? passes::Action::replace(made) : context.replace(id, result);
+  ValueId ordered = made;
+  if (match.by_channels) {
+    const ir::DimList order = {Dim(0), Dim(2), Dim(1)};
+    BERTH_ASSIGN_OR_RETURN(ordered, build.one(OpId::permute_copy_out, {made, order}, source));
+  }
+  context.replaced(context.node(id).results[0], ordered);
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, ordered, shape, source));
+  return result == ordered ? passes::Action::replace(ordered) : context.replace(id, result);
 }
 
 }  // namespace

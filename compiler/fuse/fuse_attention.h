@@ -7,7 +7,9 @@
 //          →   %t = view(berth::attention(%x, %x, %x, mask, heads, size, 0, 288, 576, scale, causal))
 //
 // What cuts queries, keys and values out of the tokens' rows (views, permutations, slices) is followed back to those
-// rows, and is not done at all. A constant mask that hides what comes later becomes `causal`; one of zeros goes.
+// rows, and is not done at all. Heads may lie in channels, [heads * size, tokens], as convolutions give them
+// (channel_heads.h): the rows are then a permutation of these, and so is the result. A constant mask that hides what
+// comes later becomes `causal`; one of zeros goes.
 #pragma once
 
 #include "compiler/fuse/context.h"

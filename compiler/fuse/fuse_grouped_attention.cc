@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "compiler/fuse/attention_scores.h"
+#include "compiler/fuse/channel_heads.h"
 #include "compiler/fuse/key_limits.h"
 #include "compiler/fuse/wide_values.h"
 
@@ -24,6 +25,7 @@ struct GroupedMatch : ScoreSizes {
   Dim groups = 1, size = 1, value_size = 1;
   ValueId query, key, value;  // [batch * heads, queries, size], and the caches through views
   ir::DimList key_order;      // how the dimensions of `key` are permuted first; empty: they are not
+  ValueId turned_key;         // [batch * heads, size, keys], if nothing scales it on the way to `key`
   double scale = 1;
   bool guarded = false;
   ValueId mask;
@@ -147,27 +149,9 @@ ValueId turned_rows(const Context& context, ValueId value) {
   const Node* node = context.maker(value);
   if (node == nullptr) return {};
   const std::vector<Dim>& shape = context.type(value).shape;
-  const int64_t rank = static_cast<int64_t>(shape.size());
   // A view between may have cut rows into others.
-  if (rank < 2 || !std::equal(shape.end() - 2, shape.end(), wanted.end() - 2)) return {};
-  if (node->is(OpId::transpose_copy_int_out)) {
-    int64_t sum = 0;
-    for (const size_t k : {arg::transpose_copy_int_out::dim0, arg::transpose_copy_int_out::dim1}) {
-      const auto dim = context.number(node->args[k]);
-      if (!dim) return {};
-      const int64_t d = static_cast<int64_t>(*dim) < 0 ? static_cast<int64_t>(*dim) + rank : static_cast<int64_t>(*dim);
-      if (d < rank - 2) return {};
-      sum += d;
-    }
-    return sum == 2 * rank - 3 ? value_argument(*node, 0) : ValueId{};
-  }
-  if (!node->is(OpId::permute_copy_out)) return {};
-  const auto& dims = std::get<ir::DimList>(node->args[arg::permute_copy_out::dims]);
-  for (int64_t i = 0; i < rank; ++i) {
-    const int64_t d = dims[i].value < 0 ? dims[i].value + rank : dims[i].value;
-    if (d != (i < rank - 2 ? i : 2 * rank - 3 - i)) return {};
-  }
-  return value_argument(*node, 0);
+  if (shape.size() < 2 || !std::equal(shape.end() - 2, shape.end(), wanted.end() - 2)) return {};
+  return exchanged_rows(context, *node);
 }
 
 // A value that one permutation makes the keys of, where `value`, [batch * heads, columns, keys], is one itself: that of
@@ -238,14 +222,23 @@ bool grouped_mask_fits(const Context& context, const GroupedMatch& match) {
 // Keys from the second factor of the scores, and values.
 bool read_caches(const Context& context, ValueId turned_keys, ValueId values, GroupedMatch* match) {
   const ValueId turned = unscaled(context, turned_keys, &match->scale);
+  match->turned_key = turned;
   ValueId keys = turned_rows(context, turned);
   Dim groups;
   if (!keys.valid()) {
     match->key = permuted_rows(context, turned, &match->key_order);
     match->groups = match->heads;
+    // Keys in columns become rows by a copy, which is not worth it for one query.
+    if (!match->key.valid() && match->queries != Dim(1)) {
+      match->key = turned;
+      for (int d = 0; d < context.type(turned).rank(); ++d) match->key_order.emplace_back(d);
+      std::swap(match->key_order[match->key_order.size() - 1], match->key_order[match->key_order.size() - 2]);
+    }
     if (!match->key.valid() || !is_rows(context, *match, match->key)) return false;
   } else {
+    const double scale = match->scale;
     keys = unscaled(context, keys, &match->scale);
+    if (match->scale != scale) match->turned_key = {};
     if (!is_rows(context, *match, keys)) return false;
     if (!read_cache(context, *match, keys, match->size, &match->key, &match->groups)) return false;
   }
@@ -297,6 +290,56 @@ bool reads_rows(const Context& context, const GroupedMatch& match, ValueId key, 
          context.type(value).shape == std::vector<Dim>{match.batch, match.keys, match.groups, match.value_size};
 }
 
+// Heads that lie in a convolution's channels, [batch, heads, tokens, size]: cut out of rows of tokens, which those of
+// the same base share. Not valid where they lie elsewhere.
+class HeadsOfChannels {
+ public:
+  HeadsOfChannels(Context& context, ir::Builder& build, const GroupedMatch& match, std::string source)
+      : context_(context), build_(build), match_(match), source_(std::move(source)) {}
+
+  Expected<ValueId> cut(ValueId value, Dim tokens, Dim size, bool turned) {
+    if (!value.valid() || !is_row_major(context_, value)) return ValueId{};
+    Strided from = strided(context_, value, false);
+    const std::vector<Dim> sizes = {match_.batch, match_.heads, turned ? size : tokens, turned ? tokens : size};
+    if (!regroup(context_.symbols(), sizes, &from) || !is_rows(context_, match_, from.base)) return ValueId{};
+    const auto heads = channel_heads(context_, from, turned);
+    const int64_t count = match_.heads.value;
+    if (!heads || !cuts_heads(*heads, count) || !is_of_convolution(context_, heads->base)) return ValueId{};
+    if (heads->base != base_ || tokens != tokens_) {
+      BERTH_ASSIGN_OR_RETURN(rows_, rows_of_channels(context_, build_, *heads, match_.batch, tokens, source_));
+      base_ = heads->base;
+      tokens_ = tokens;
+    }
+    BERTH_ASSIGN_OR_RETURN(const ValueId cut, heads_of_rows(context_, build_, *heads, count, rows_, source_));
+    return build_.one(OpId::permute_copy_out, {cut, ir::DimList{Dim(0), Dim(2), Dim(1), Dim(3)}}, source_);
+  }
+
+ private:
+  Context& context_;
+  ir::Builder& build_;
+  const GroupedMatch& match_;
+  std::string source_;
+  ValueId base_, rows_;
+  Dim tokens_;
+};
+
+// Heads in channels become heads cut out of rows.
+Status read_channels(Context& context, ir::Builder& build, const std::string& source, GroupedMatch* match) {
+  if (match->queries == Dim(1)) return Done{};
+  HeadsOfChannels heads(context, build, *match, source);
+  BERTH_ASSIGN_OR_RETURN(const ValueId query, heads.cut(match->query, match->queries, match->size, false));
+  if (query.valid()) match->query = query;
+  if (match->groups != match->heads) return Done{};
+  BERTH_ASSIGN_OR_RETURN(const ValueId key, heads.cut(match->turned_key, match->keys, match->size, true));
+  if (key.valid()) {
+    match->key = key;
+    match->key_order.clear();
+  }
+  BERTH_ASSIGN_OR_RETURN(const ValueId value, heads.cut(match->value, match->keys, match->value_size, false));
+  if (value.valid()) match->value = value;
+  return Done{};
+}
+
 // `limit` with an i64 for each query.
 Expected<Argument> of_queries(Context& context, ir::Builder& build, const GroupedMatch& match, ValueId limit,
                               const std::string& source) {
@@ -318,6 +361,7 @@ Expected<passes::Action> fuse_grouped_product(Context& context, ir::Builder& bui
   if (match.mask.valid()) context.remark(node, Reason::kMask, "berth::grouped_attention");
   const std::string source = node.source;
   const std::vector<Dim> shape = context.type(node.results[0]).shape;
+  BERTH_TRY(read_channels(context, build, source, &match));
   BERTH_ASSIGN_OR_RETURN(const ValueId given,
                          with_shape(context, build, behind_views(context, match.query),
                                     {match.batch, match.heads, match.queries, match.size}, source));

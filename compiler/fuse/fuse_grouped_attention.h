@@ -7,10 +7,11 @@
 //          →   %o = view(berth::grouped_attention(%q, %keys, %values, none, last, before, scale, guarded))
 //
 // Keys and values are not repeated, and not turned; where a cache holds the heads of each key side by side, [b, n, g,
-// d], berth::grouped_attention.rows reads it there. A mask that compares the keys' positions with one of each query
-// (`arange <= position`, `arange > position - window`, or a row of a triangle that the position picks) becomes the
-// number of the last key that the query sees, or of the one before the first: what lies behind is then not read at all.
-// Other masks stay, and `--why fusion` says mask-not-a-length.
+// d], berth::grouped_attention.rows reads it there. Heads in the channels of a convolution are cut out of rows of
+// tokens (channel_heads.h). A mask that compares the keys' positions with one of each query (`arange <= position`,
+// `arange > position - window`, or a row of a triangle that the position picks) becomes the number of the last key that
+// the query sees, or of the one before the first: what lies behind is then not read at all. Other masks stay, and
+// `--why fusion` says mask-not-a-length.
 #pragma once
 
 #include "compiler/fuse/context.h"
