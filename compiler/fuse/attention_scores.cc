@@ -3,7 +3,6 @@
 namespace berth::fuse {
 
 using ir::Dim;
-using ir::DimList;
 using ir::Node;
 using ir::OpId;
 using ir::ValueId;
@@ -31,19 +30,11 @@ bool is_scaled_product(const Context& context, ValueId value) {
 }  // namespace
 
 ValueId exchanged_rows(const Context& context, const Node& node) {
-  const int64_t rank = context.type(node.results[0]).rank();
-  const auto wrapped = [&](int64_t d) { return d < 0 ? d + rank : d; };
-  if (node.is(OpId::transpose_copy_int_out)) {
-    const auto first = context.number(node.args[arg::transpose_copy_int_out::dim0]);
-    const auto second = context.number(node.args[arg::transpose_copy_int_out::dim1]);
-    if (!first || !second) return {};
-    const int64_t a = wrapped(static_cast<int64_t>(*first)), b = wrapped(static_cast<int64_t>(*second));
-    return a != b && a + b == 2 * rank - 3 && a >= rank - 2 ? value_argument(node, 0) : ValueId{};
-  }
-  if (!node.is(OpId::permute_copy_out) || rank < 2) return {};
-  const DimList& dims = std::get<DimList>(node.args[arg::permute_copy_out::dims]);
+  const std::vector<int64_t> order = passes::permutation(context.method(), node);
+  const int64_t rank = static_cast<int64_t>(order.size());
+  if (rank < 2) return {};
   for (int64_t i = 0; i < rank; ++i) {
-    if (wrapped(dims[i].value) != (i < rank - 2 ? i : 2 * rank - 3 - i)) return {};
+    if (order[i] != (i < rank - 2 ? i : 2 * rank - 3 - i)) return {};
   }
   return value_argument(node, 0);
 }

@@ -65,15 +65,15 @@ Expected<ValueId> heads_of_rows(Context& context, ir::Builder& build, const Chan
   const std::vector<Dim> shape = context.type(rows).shape;
   const auto columns = [&](ValueId value, int dim, int64_t width, int64_t size) -> Expected<ValueId> {
     if (size == width) return value;
-    return build.one(OpId::slice_copy_Tensor_out,
-                     {value, Dim(dim), Dim(heads.first), Dim(heads.first + size), Dim(1)}, source);
+    return build.one(OpId::slice_copy_Tensor_out, {value, Dim(dim), Dim(heads.first), Dim(heads.first + size), Dim(1)},
+                     source);
   };
   if (heads.stride == heads.size) {
     BERTH_ASSIGN_OR_RETURN(const ValueId all, columns(rows, 2, heads.width, count * heads.size));
     return with_shape(context, build, all, {shape[0], shape[1], Dim(count), Dim(heads.size)}, source);
   }
-  BERTH_ASSIGN_OR_RETURN(
-      const ValueId parts, with_shape(context, build, rows, {shape[0], shape[1], Dim(count), Dim(heads.stride)}, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId parts,
+                         with_shape(context, build, rows, {shape[0], shape[1], Dim(count), Dim(heads.stride)}, source));
   return columns(parts, 3, heads.stride, heads.size);
 }
 

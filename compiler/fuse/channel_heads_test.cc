@@ -103,8 +103,8 @@ TEST(ChannelHeads, EachHeadMayHaveItsQueriesKeysAndValuesSideBySide) {
 TEST(ChannelHeads, KeysThatAreScaledAreScaledOnce) {
   for (const std::string factor : {"0.5", "3.0"}) {
     std::string text = of_images("1", "2");
-    text = with(text, "%k3: f32[2,2,6] = aten::view_copy(%k,", "%ks: f32[1,2,2,6] = aten::mul.Scalar(%k, " + factor +
-                                                                  ")\n%k3: f32[2,2,6] = aten::view_copy(%ks,");
+    text = with(text, "%k3: f32[2,2,6] = aten::view_copy(%k,",
+                "%ks: f32[1,2,2,6] = aten::mul.Scalar(%k, " + factor + ")\n%k3: f32[2,2,6] = aten::view_copy(%ks,");
     const Fused one = fused(text);
     EXPECT_EQ(one.count("berth::grouped_attention.rows"), 1u) << one.text;
   }
@@ -115,13 +115,15 @@ TEST(ChannelHeads, HeadsOfOneChannelStayWhatTheyAre) {
   std::string text = of_images("1", "2");
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"[2, 2, 4], 2)", "[1, 1, 6], 2)"},
-           {"%q: f32[1,2,2,6], %k: f32[1,2,2,6], %w: f32[1,2,4,6]", "%q: f32[1,2,1,6], %k: f32[1,2,1,6], %w: f32[1,2,6,6]"},
+           {"%q: f32[1,2,2,6], %k: f32[1,2,2,6], %w: f32[1,2,4,6]",
+            "%q: f32[1,2,1,6], %k: f32[1,2,1,6], %w: f32[1,2,6,6]"},
            {"%t: f32[1,2,6,2]", "%t: f32[1,2,6,1]"},
            {"%t3: f32[2,6,2] = aten::view_copy(%t, [2, 6, 2])", "%t3: f32[2,6,1] = aten::view_copy(%t, [2, 6, 1])"},
            {"%k3: f32[2,2,6] = aten::view_copy(%k, [2, 2, 6])", "%k3: f32[2,1,6] = aten::view_copy(%k, [2, 1, 6])"},
            {"%w3: f32[2,4,6] = aten::view_copy(%w, [2, 4, 6])", "%w3: f32[2,6,6] = aten::view_copy(%w, [2, 6, 6])"},
            {"%o: f32[2,4,6]", "%o: f32[2,6,6]"},
-           {"%y: f32[1,8,2,3] = aten::view_copy(%o, [1, 8, 2, 3])", "%y: f32[1,12,2,3] = aten::view_copy(%o, [1, 12, 2, 3])"}}) {
+           {"%y: f32[1,8,2,3] = aten::view_copy(%o, [1, 8, 2, 3])",
+            "%y: f32[1,12,2,3] = aten::view_copy(%o, [1, 12, 2, 3])"}}) {
     text = with(text, from, to);
   }
   const Fused one = fused(text);

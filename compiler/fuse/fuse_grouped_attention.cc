@@ -170,20 +170,7 @@ ValueId permuted_rows(const Context& context, ValueId value, ir::DimList* order)
 
 // Whether the node changes places of heads and keys: [b, n, g, d] becomes [b, g, n, d].
 bool turns_heads(const Context& context, const Node& node) {
-  if (context.type(node.results[0]).rank() != 4) return false;
-  if (node.is(OpId::transpose_copy_int_out)) {
-    const auto first = context.number(node.args[arg::transpose_copy_int_out::dim0]);
-    const auto second = context.number(node.args[arg::transpose_copy_int_out::dim1]);
-    const auto place = [](double d) { return d < 0 ? d + 4 : d; };
-    return first && second && place(*first) + place(*second) == 3 && place(*first) * place(*second) == 2;
-  }
-  if (!node.is(OpId::permute_copy_out)) return false;
-  const auto& dims = std::get<ir::DimList>(node.args[arg::permute_copy_out::dims]);
-  constexpr int64_t kTurned[] = {0, 2, 1, 3};
-  for (size_t i = 0; i < 4; ++i) {
-    if ((dims[i].value < 0 ? dims[i].value + 4 : dims[i].value) != kTurned[i]) return false;
-  }
-  return true;
+  return passes::permutation(context.method(), node) == std::vector<int64_t>{0, 2, 1, 3};
 }
 
 // A cache [b, n, g, d] that `value`, [b, g, n, d], is a copy of, widened perhaps; none is not valid.

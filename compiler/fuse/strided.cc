@@ -1,7 +1,6 @@
 #include "compiler/fuse/strided.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "compiler/fuse/formulas.h"
 
@@ -70,29 +69,8 @@ struct Movement {
 
 using Moved = std::optional<Strided>;
 
-// How a permutation or a transposition arranges the dimensions of its input; empty of other nodes.
-std::vector<size_t> order_of(const Context& context, const Node& node) {
-  const size_t rank = context.type(node.results[0]).shape.size();
-  std::vector<size_t> order(rank);
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (node.is(OpId::transpose_copy_int_out)) {
-    const auto a = dim_of(node.args[arg::transpose_copy_int_out::dim0], rank);
-    const auto b = dim_of(node.args[arg::transpose_copy_int_out::dim1], rank);
-    if (!a || !b) return {};
-    std::swap(order[*a], order[*b]);
-    return order;
-  }
-  if (!node.is(OpId::permute_copy_out)) return {};
-  for (size_t i = 0; i < rank; ++i) {
-    const auto d = dim_of(std::get<DimList>(node.args[arg::permute_copy_out::dims])[i], rank);
-    if (!d) return {};
-    order[i] = *d;
-  }
-  return order;
-}
-
 Moved follow_order(const Movement& move) {
-  const std::vector<size_t> order = order_of(move.context, move.node);
+  const std::vector<int64_t> order = passes::permutation(move.context.method(), move.node);
   if (order.size() != move.rank()) return std::nullopt;
   const Strided from = move.from();
   Strided out = from;
@@ -109,7 +87,7 @@ Moved follow_joined(const Movement& move) {
   const Context& context = move.context;
   const Node* turn = context.maker(move.input);
   if (turn == nullptr) return std::nullopt;
-  const std::vector<size_t> order = order_of(context, *turn);
+  const std::vector<int64_t> order = passes::permutation(context.method(), *turn);
   if (order.size() < 2 || order[0] != 0) return std::nullopt;
   const ValueId joined = value_argument(*turn, 0);
   const Node* join = context.maker(joined);
@@ -206,7 +184,7 @@ Moved follow_movement(const Context& context, const Node& node, ValueId value, b
   if (input == nullptr || !is_row_major(context, *input)) return std::nullopt;
   const Movement one = {context, node, value, *input, scaled, depth};
   if (node.op->is_reshape()) return follow_reshape(one);
-  if (node.is(OpId::permute_copy_out) || node.is(OpId::transpose_copy_int_out)) return follow_order(one);
+  if (!passes::permutation(context.method(), node).empty()) return follow_order(one);
   if (node.is(OpId::select_copy_int_out)) return follow_select(one);
   if (node.is(OpId::slice_copy_Tensor_out)) return follow_slice(one);
   if (node.is(OpId::split_with_sizes_copy_out)) return follow_split(one);

@@ -15,6 +15,7 @@
 #include "compiler/passes/fold_constants.h"
 #include "compiler/passes/hoist_state_writes.h"
 #include "compiler/passes/pick_first.h"
+#include "compiler/passes/read_pieces.h"
 #include "compiler/passes/simplify.h"
 #include "compiler/passes/split_joined_norms.h"
 
@@ -29,6 +30,8 @@ const std::vector<Pass>& passes_in_order() {
       {"dce", dce},
       // Before folding: what copies a constant is gone then, and the constant stays in its file.
       {"simplify", simplify},
+      // Behind it, which joins permutations.
+      {"read_pieces", read_pieces},
       // Before fold_batch_norm, which looks for weights and shifts that are constants, such as transposed ones.
       {"fold_constants", fold_constants},
       // After folding: what is computed from constants still is what folding left because it grows.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "base/half.h"
+#include "compiler/ir/arguments.h"
 
 namespace berth::passes {
 namespace {
@@ -153,6 +155,29 @@ double element_number(DType dtype, Span<const uint8_t> bytes, size_t i) {
 
 // Bytes of a constant that are compared with its first element: an initial state of a batch has some thousand.
 constexpr size_t kMostCompared = 256 * 1024;
+
+std::vector<int64_t> permutation(const Method& method, const ir::Node& node) {
+  const bool turns =
+      node.is(ir::OpId::permute_copy_out) || node.is(ir::OpId::transpose_copy_int_out) || node.is(ir::OpId::t_copy_out);
+  if (!turns) return {};
+  const int64_t rank = method.tensor(node.results[0]).rank();
+  std::vector<int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  const auto wrapped = [&](const Argument& a) {
+    const int64_t d = std::get<ir::Dim>(a).value;
+    return d < 0 ? d + rank : d;
+  };
+  if (node.is(ir::OpId::permute_copy_out)) {
+    const ir::DimList& dims = std::get<ir::DimList>(node.args[arg::permute_copy_out::dims]);
+    for (int64_t i = 0; i < rank; ++i) order[i] = wrapped(Argument(dims[i]));
+  } else if (node.is(ir::OpId::t_copy_out)) {
+    std::reverse(order.begin(), order.end());
+  } else if (rank > 0) {
+    std::swap(order[wrapped(node.args[arg::transpose_copy_int_out::dim0])],
+              order[wrapped(node.args[arg::transpose_copy_int_out::dim1])]);
+  }
+  return order;
+}
 
 std::optional<double> uniform_number(const Module& module, const Method& method, const Argument& argument) {
   if (const double* real = std::get_if<double>(&argument)) return *real;

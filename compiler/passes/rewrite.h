@@ -55,6 +55,10 @@ const ir::Node* defining_node(const ir::Method& method, ir::ValueId value);
 /// The node that defines the value that argument `a` is, if it is one.
 const ir::Node* defining_node(const ir::Method& method, const ir::Argument& a);
 
+/// The order in which `node`, a permutation or transposition, takes the dimensions of its input; empty for others, and
+/// for a tensor without dimensions.
+std::vector<int64_t> permutation(const ir::Method& method, const ir::Node& node);
+
 /// The one number that `argument` stands for: a literal, or a constant whose elements are all equal. Not for complex
 /// numbers and integers beyond 2^53.
 std::optional<double> uniform_number(const ir::Module& module, const ir::Method& method, const ir::Argument& argument);

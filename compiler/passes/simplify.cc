@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "compiler/ir/arguments.h"
 #include "compiler/passes/rewrite.h"
@@ -125,7 +124,7 @@ class Simplifier {
       case OpId::expand_copy_out: return copies(node);
       case OpId::permute_copy_out:
       case OpId::transpose_copy_int_out:
-      case OpId::t_copy_out: return is_identity(*permutation(node)) ? copies(node) : std::nullopt;
+      case OpId::t_copy_out: return is_identity(permutation(method_, node)) ? copies(node) : std::nullopt;
       case OpId::slice_copy_Tensor_out:
         return is(node.args[arg::slice_copy_Tensor_out::step], 1) ? copies_whole(node) : std::nullopt;
       case OpId::narrow_copy_out: return copies_whole(node);
@@ -196,32 +195,6 @@ class Simplifier {
     }
   }
 
-  // The order in which a reordering takes the dimensions of its input.
-  std::optional<std::vector<int64_t>> permutation(const Node& node) const {
-    const int64_t rank = method_.tensor(operand(node, 0)).rank();
-    std::vector<int64_t> order(rank);
-    std::iota(order.begin(), order.end(), 0);
-    const auto wrap = [&](const Argument& a) {
-      const int64_t d = std::get<Dim>(a).value;
-      return d < 0 ? d + rank : d;
-    };
-    switch (node.op->id) {
-      case OpId::permute_copy_out: {
-        const DimList& dims = std::get<DimList>(node.args[arg::permute_copy_out::dims]);
-        for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(wrap(Argument(dims[i])));
-        return order;
-      }
-      case OpId::transpose_copy_int_out:
-        if (rank > 0) {
-          std::swap(order[wrap(node.args[arg::transpose_copy_int_out::dim0])],
-                    order[wrap(node.args[arg::transpose_copy_int_out::dim1])]);
-        }
-        return order;
-      case OpId::t_copy_out: std::reverse(order.begin(), order.end()); return order;
-      default: return std::nullopt;
-    }
-  }
-
   static bool is_identity(const std::vector<int64_t>& order) { return std::is_sorted(order.begin(), order.end()); }
 
   // Lets a view or reordering read what the one before it reads.
@@ -237,11 +210,11 @@ class Simplifier {
       *changed = true;
       return;
     }
-    const std::optional<std::vector<int64_t>> outer = permutation_if(node);
-    const std::optional<std::vector<int64_t>> first = permutation_if(*inner);
-    if (!outer.has_value() || !first.has_value()) return;
+    const std::vector<int64_t> outer = permutation(method_, node);
+    const std::vector<int64_t> first = permutation(method_, *inner);
+    if (outer.empty() || first.empty()) return;
     DimList joined;
-    for (int64_t d : *outer) joined.push_back(Dim((*first)[d]));
+    for (int64_t d : outer) joined.push_back(Dim(first[d]));
     why(node, SimplifyReason::kPermuteOfPermute);
     node.op = &ir::operator_of(OpId::permute_copy_out);
     node.args = {inner->args[arg::permute_copy_out::self], joined};
@@ -263,12 +236,6 @@ class Simplifier {
       return true;
     }
     return false;
-  }
-
-  std::optional<std::vector<int64_t>> permutation_if(const Node& node) const {
-    const bool reorders =
-        node.is(OpId::permute_copy_out) || node.is(OpId::transpose_copy_int_out) || node.is(OpId::t_copy_out);
-    return reorders ? permutation(node) : std::nullopt;
   }
 
   ir::Module& module_;
