@@ -125,5 +125,32 @@ TEST(Folding, ProductsWithZerosThatAreNotStepsAreConstants) {
   EXPECT_EQ(lines.find("aten::mm"), std::string::npos) << lines;
 }
 
+// As ONNX's DFT of real numbers is made, whose real part alone is read.
+TEST(Folding, FourierTransformsOfRealNumbersAreOneProductOfTheColumnsThatAreRead) {
+  const std::string lines = fused_for("cpu", R"(
+      const @z: f32[2,4,1] = splat<0.0>
+      const @w: f32[4,8] = dense<[1, 2, 3, 4, 5, 6, 7, 8, 2, 3, 4, 5, 6, 7, 8, 9, 3, 4, 5, 6, 7, 8, 9, 1, 4, 5, 6, 7, 8, 9, 1, 2]>
+      method forward(%x: f32[2,4,1]) {
+        %z: f32[2,4,1] = const @z
+        %w: f32[4,8] = const @w
+        %j: f32[2,4,2] = aten::cat([%x, %z], 2)
+        %a: f32[2,4] = aten::select_copy.int(%j, 2, 0)
+        %b: f32[2,4] = aten::select_copy.int(%j, 2, 1)
+        %r: f32[2,8] = aten::mm(%a, %w)
+        %i: f32[2,8] = aten::mm(%b, %w)
+        %rc: f32[2,4] = aten::slice_copy.Tensor(%r, 1, 0, 4, 1)
+        %rs: f32[2,4] = aten::slice_copy.Tensor(%r, 1, 4, 8, 1)
+        %ic: f32[2,4] = aten::slice_copy.Tensor(%i, 1, 0, 4, 1)
+        %is: f32[2,4] = aten::slice_copy.Tensor(%i, 1, 4, 8, 1)
+        %c: f32[2,4] = aten::sub.Tensor(%rc, %is, 1)
+        %s: f32[2,4] = aten::add.Tensor(%rs, %ic, 1)
+        %k: f32[2,4,2] = aten::stack([%c, %s], -1)
+        %y: f32[2,4] = aten::select_copy.int(%k, 2, 0)
+        return %y
+      })");
+  EXPECT_EQ(occurrences(lines, "aten::mm"), 1u) << lines;
+  EXPECT_EQ(lines.find("aten::sub"), std::string::npos) << lines;
+}
+
 }  // namespace
 }  // namespace berth

@@ -5,6 +5,7 @@
 
 #include "compiler/fuse/channels_last.h"
 #include "compiler/fuse/conv1d_to_2d.h"
+#include "compiler/fuse/cut_channels.h"
 #include "compiler/fuse/cut_images.h"
 #include "compiler/fuse/cut_rows.h"
 #include "compiler/fuse/expand_batch_norms.h"
@@ -40,12 +41,14 @@
 #include "compiler/fuse/split_concatenations.h"
 #include "compiler/fuse/split_heads.h"
 #include "compiler/fuse/sum_before_product.h"
+#include "compiler/fuse/take_columns.h"
 #include "compiler/fuse/take_rows.h"
 #include "compiler/fuse/transpose_weighted.h"
 #include "compiler/fuse/widen_transposed.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/fold_batch_norm.h"
 #include "compiler/passes/fold_constants.h"
+#include "compiler/passes/simplify.h"
 
 namespace berth::fuse {
 namespace {
@@ -119,6 +122,8 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_attention", fuse_attention),
       // Behind it, which reads heads out of rows of tokens: what is left has them in an order of their own.
       pass("fuse_grouped_attention", fuse_grouped_attention),
+      // What attention has not cut itself.
+      pass("cut_channels", cut_channels),
       pass("fuse_lstm", fuse_lstm),
       {"dce", passes::dce},
       // What the steps were made of must not count as a reader of their cells.
@@ -127,6 +132,10 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       // Products that these steps were made of are not to become operators.
       {"dce", passes::dce},
       {"fold_constants", if_kept(passes::fold_constants, &passes::Options::keep_first_steps)},
+      // Sums with products of zeros.
+      {"simplify", if_kept(passes::simplify, &passes::Options::keep_first_steps)},
+      {"dce", passes::dce},
+      pass("take_columns", take_columns),
       // Before products, which have no place for what sums their rows.
       pass("sum_before_product", sum_before_product),
       {"dce", passes::dce},

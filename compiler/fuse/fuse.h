@@ -13,9 +13,11 @@
 //     transpose_weighted      attention whose values are columns, as one whose values are rows
 //     fuse_attention          softmax(query · key * scale + mask) · value
 //     fuse_grouped_attention  the same over a cache: several heads read one of keys and values
+//     cut_channels            channels cut out of groups of channels, by rows
 //     fuse_lstm               a step of an LSTM
 //     join_lstm_steps         all steps of an LSTM
 //     fuse_gru                steps of a GRU
+//     take_columns            columns of matrix products that nothing reads are not computed
 //     sum_before_product      sums over rows of a matrix product, before it
 //     move_permutes           element-wise operators before the permutations of convolutions
 //     split_activations       activations of joined channels, of each part

@@ -9,7 +9,7 @@ import prose
 
 HEADER, SOURCE = "compiler/fuse/fuse.h", "compiler/fuse/fuse.cc"
 # Passes of compiler/passes/ that run again between those of the room.
-AGAIN = {"dce", "fold_constants", "fold_batch_norm"}
+AGAIN = {"dce", "fold_constants", "fold_batch_norm", "simplify"}
 
 
 def main():
