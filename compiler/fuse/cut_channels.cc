@@ -37,15 +37,12 @@ Expected<passes::Action> visit_cut(Context& context, ir::Builder& build, NodeId 
   if (!heads) return passes::Action::keep();
   const std::vector<Dim> parts = context.type(value_argument(node, 0)).shape;
   const std::vector<Dim> image = context.type(node.results[0]).shape;
-  BERTH_ASSIGN_OR_RETURN(const ValueId rows,
-                         rows_of_channels(context, build, *heads, parts[0], parts[3], node.source));
-  BERTH_ASSIGN_OR_RETURN(const ValueId cut,
-                         heads_of_rows(context, build, *heads, parts[1].value, rows, node.source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of_channels(context, build, *heads, parts[0], parts[3], node.source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId cut, heads_of_rows(context, build, *heads, parts[1].value, rows, node.source));
   BERTH_ASSIGN_OR_RETURN(const ValueId columns,
                          with_shape(context, build, cut, {parts[0], parts[3], image[1]}, node.source));
-  BERTH_ASSIGN_OR_RETURN(
-      const ValueId turned,
-      build.one(OpId::permute_copy_out, {columns, DimList{Dim(0), Dim(2), Dim(1)}}, node.source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId turned,
+                         build.one(OpId::permute_copy_out, {columns, DimList{Dim(0), Dim(2), Dim(1)}}, node.source));
   BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, turned, image, node.source));
   return context.replace(id, result);
 }

@@ -16,7 +16,9 @@ constexpr const char* kFourColumns = R"(
       %b: f32[4] = const @b
 )";
 
-std::string method_of_product(const std::string& statements) { return kFourColumns + statements + "\n      return %y\n    }"; }
+std::string method_of_product(const std::string& statements) {
+  return kFourColumns + statements + "\n      return %y\n    }";
+}
 
 TEST(TakeColumns, OnlyTheColumnsThatAreReadAreComputed) {
   for (const std::string made : {"aten::mm(%x, %w)", "aten::addmm(%b, %x, %w, 1, 1)"}) {

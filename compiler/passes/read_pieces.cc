@@ -35,8 +35,7 @@ struct Piece {
 
 class PieceReader {
  public:
-  PieceReader(ir::Module& module, ir::Method& method, const Options& options)
-      : module_(module), method_(method), options_(options), outputs_(method) {}
+  PieceReader(ir::Method& method, const Options& options) : method_(method), options_(options), outputs_(method) {}
 
   Expected<Action> visit(ir::Builder& build, ir::NodeId id) {
     const Node node = method_.node(id);
@@ -57,7 +56,8 @@ class PieceReader {
     const std::optional<Piece> piece = join == nullptr ? std::nullopt : piece_of(*join, *taken);
     if (!piece) return Action::keep();
     const ir::Type wanted = method_.value(node.results[0]).type;
-    if (!is_plain(join->results[0]) || !is_plain(piece->part) || method_.tensor(piece->part).dtype != method_.tensor(node.results[0]).dtype) {
+    if (!is_plain(join->results[0]) || !is_plain(piece->part) ||
+        method_.tensor(piece->part).dtype != method_.tensor(node.results[0]).dtype) {
       return Action::keep();
     }
     BERTH_ASSIGN_OR_RETURN(const ValueId read, read_piece(build, *piece, *taken, std::move(order), node.source));
@@ -157,7 +157,6 @@ class PieceReader {
     return build.one(OpId::permute_copy_out, {read, DimList(order.begin(), order.end())}, source);
   }
 
-  ir::Module& module_;
   ir::Method& method_;
   const Options& options_;
   OutputSet outputs_;
@@ -166,8 +165,8 @@ class PieceReader {
 }  // namespace
 
 Expected<Changed> read_pieces(ir::Module& module, const Options& options) {
-  return rewrite(module, [&](ir::Module& m, ir::Method& method) -> Visitor {
-    return [reader = PieceReader(m, method, options)](ir::Builder& build, ir::NodeId id, bool*) mutable {
+  return rewrite(module, [&](ir::Module&, ir::Method& method) -> Visitor {
+    return [reader = PieceReader(method, options)](ir::Builder& build, ir::NodeId id, bool*) mutable {
       return reader.visit(build, id);
     };
   });
