@@ -93,6 +93,7 @@ class RegionLayout {
     // A permutation names dimensions, so that its result is in the order that it asks for.
     const bool names_dims = node.is(OpId::permute_copy_out);
     const bool follows_input = node.op->layout_agnostic && !names_dims && reads_last(node);
+    if (cuts_images(node)) return cut(id);
     if (wants_last(node) && is_image(node.results[0])) return arrange(id, kLast);
     if (follows_input) return arrange(id, kLast);
     if (same_bytes(id)) return Done{};
@@ -244,6 +245,14 @@ class RegionLayout {
     return build_.one(OpId::permute_copy_out, {image, ir::dims({0, 2, 3, 1})}, source);
   }
 
+  // Rows of channels as an image.
+  Expected<ValueId> image_of(ValueId rows, const std::string& source) {
+    BERTH_ASSIGN_OR_RETURN(const ValueId image,
+                           build_.one(OpId::permute_copy_out, {rows, ir::dims({0, 3, 1, 2})}, source));
+    method_.value(image).tensor()->dim_order = kLast;
+    return image;
+  }
+
   Expected<bool> token_rows(ValueId image, NodeId first, NodeId second) {
     const ValueId result = method_.node(second).results[0];
     const std::string source = method_.node(first).source;
@@ -251,6 +260,27 @@ class RegionLayout {
     const DimList shape = method_.tensor(result).shape;
     BERTH_ASSIGN_OR_RETURN(const ValueId made, build_.one(OpId::view_copy_out, {rows, shape}, source));
     return finish({first, second}, result, made);
+  }
+
+  // Whether the node takes some images of several, one after the other.
+  bool cuts_images(const Node& node) const {
+    if (!node.is(OpId::slice_copy_Tensor_out)) return false;
+    const ValueId images = std::get<ValueId>(node.args[arg::slice_copy_Tensor_out::self]);
+    return has_last(images) && node.args[arg::slice_copy_Tensor_out::dim] == Argument(Dim(0)) &&
+           node.args[arg::slice_copy_Tensor_out::step] == Argument(Dim(1));
+  }
+
+  // As rows of channels, whose bytes lie side by side: memory planning has no other order.
+  Status cut(NodeId id) {
+    std::vector<Argument> args = method_.node(id).args;
+    const ValueId images = std::get<ValueId>(args[arg::slice_copy_Tensor_out::self]);
+    const ValueId result = method_.node(id).results[0];
+    const std::string source = method_.node(id).source;
+    BERTH_ASSIGN_OR_RETURN(args[arg::slice_copy_Tensor_out::self], rows_of(images, source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId rows, build_.one(OpId::slice_copy_Tensor_out, std::move(args), source));
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, image_of(rows, source));
+    finish({id}, result, made);
+    return Done{};
   }
 
   // An image is padded as rows of channels. Pairs begin with the last dimension's.
@@ -267,9 +297,7 @@ class RegionLayout {
     BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
     const DimList of_rows = {pad[4], pad[5], pad[0], pad[1], pad[2], pad[3], pad[6], pad[7]};
     BERTH_ASSIGN_OR_RETURN(const ValueId padded, build_.one(OpId::constant_pad_nd_out, {rows, of_rows, value}, source));
-    BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                           build_.one(OpId::permute_copy_out, {padded, ir::dims({0, 3, 1, 2})}, source));
-    method_.value(made).tensor()->dim_order = kLast;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, image_of(padded, source));
     return finish({id}, result, made);
   }
 
@@ -302,9 +330,7 @@ class RegionLayout {
     const std::string source = node.source;
     const DimList shape = {sizes[0], sizes[2], sizes[3], sizes[1]};
     BERTH_ASSIGN_OR_RETURN(const ValueId places, build_.one(OpId::view_copy_out, {rows, shape}, source));
-    BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                           build_.one(OpId::permute_copy_out, {places, ir::dims({0, 3, 1, 2})}, source));
-    method_.value(made).tensor()->dim_order = kLast;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, image_of(places, source));
     return finish({first, second}, result, made);
   }
 
@@ -319,9 +345,7 @@ class RegionLayout {
                            build_.one(OpId::permute_copy_out, {groups, ir::dims({0, 1, 2, 4, 3})}, source));
     const DimList whole = {sizes[0], sizes[2], sizes[3], sizes[1]};
     BERTH_ASSIGN_OR_RETURN(const ValueId joined, build_.one(OpId::view_copy_out, {turned, whole}, source));
-    BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                           build_.one(OpId::permute_copy_out, {joined, ir::dims({0, 3, 1, 2})}, source));
-    method_.value(made).tensor()->dim_order = kLast;
+    BERTH_ASSIGN_OR_RETURN(const ValueId made, image_of(joined, source));
     return finish(nodes, result, made);
   }
 

@@ -9,7 +9,8 @@
 //
 // So copies stand at the borders of the region and around what has no other form. Where the bytes stay where they are
 // (one channel, or one place, or a permutation between [n, c, h, w] and [n, h, w, c]) the copy is a view, which costs
-// nothing. Padding is that of rows of channels, and three chains of views are done in the order itself:
+// nothing. Padding is that of rows of channels, and so is a slice of some of the images. Three chains of views are done
+// in the order itself:
 //
 //     view [n, g, c, h, w], permute (0, 2, 1, 3, 4), view     a channel shuffle: one permutation of the innermost
 //     view [n, c, h * w], permute (0, 2, 1)                   tokens of an image: nothing at all

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "compiler/fuse/move_joins.h"
+#include "compiler/fuse/moved.h"
 #include "compiler/ir/arguments.h"
 #include "compiler/passes/dce.h"
 #include "compiler/passes/simplify.h"
@@ -17,58 +19,8 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpId;
 using ir::ValueId;
-using DimOrder = std::vector<int64_t>;
-
-bool is_single(const Dim& dim) { return dim == Dim(1); }
-bool is_one(const ir::TensorType& type) { return std::all_of(type.shape.begin(), type.shape.end(), is_single); }
-
-// What moves `base` and changes no element: a permutation, or a view, which has no order.
-struct Moved {
-  ValueId base;
-  DimOrder order;
-  bool valid() const { return base.valid(); }
-  bool is_view() const { return order.empty(); }
-};
-
-Moved permuted(const Context& context, const Node* node) {
-  if (node == nullptr || !node->is(OpId::permute_copy_out)) return {};
-  const ValueId base = value_argument(*node, arg::permute_copy_out::self);
-  const auto* dims = std::get_if<DimList>(&node->args[arg::permute_copy_out::dims]);
-  if (!base.valid() || dims == nullptr || dims->empty() || !context.type(base).is_contiguous()) return {};
-  Moved found = {base, {}};
-  for (const Dim& dim : *dims) found.order.push_back(dim.value < 0 ? dim.value + context.type(base).rank() : dim.value);
-  return found;
-}
-
-Moved moved(const Context& context, const Node* node) {
-  if (node == nullptr || !node->op->is_reshape()) return permuted(context, node);
-  const ValueId base = value_argument(*node, arg::view::self);
-  const bool fixed = base.valid() && context.type(base).is_static() && context.type(base).is_contiguous() &&
-                     context.type(node->results[0]).is_static() && context.type(node->results[0]).is_contiguous();
-  return fixed ? Moved{base, {}} : Moved{};
-}
-
-// How many dimensions of one element a view has before those of `base`; -1 for other views.
-int64_t leading_ones(const Context& context, const Moved& view, ValueId result) {
-  const std::vector<Dim>&from = context.type(view.base).shape, &to = context.type(result).shape;
-  if (to.size() <= from.size() || !std::equal(from.rbegin(), from.rend(), to.rbegin())) return -1;
-  const auto more = static_cast<int64_t>(to.size() - from.size());
-  return std::all_of(to.begin(), to.begin() + more, is_single) ? more : -1;
-}
-
-// Whether `value` came out of a convolution: as it is, changed element by element, padded, cut or viewed.
-bool is_convolved(const Context& context, ValueId value) {
-  constexpr int kMostSteps = 64;  // so that long chains of nothing but these take no longer
-  for (int step = 0; step < kMostSteps && value.valid(); ++step) {
-    const Node* const node = context.maker(value);
-    if (node == nullptr) return false;
-    if (node->is(OpId::convolution_out)) return true;
-    const bool passes_on = node->op->is_reshape() || node->is(OpId::constant_pad_nd_out) ||
-                           node->is(OpId::slice_copy_Tensor_out) || node->op->in_place == ir::InPlaceClass::kElement;
-    if (!passes_on) return false;
-    value = value_argument(*node, 0);
-  }
-  return false;
+bool is_one(const ir::TensorType& type) {
+  return std::all_of(type.shape.begin(), type.shape.end(), [](const Dim& dim) { return dim == Dim(1); });
 }
 
 // Of an element-wise node: what moved all of its tensors in the same way; those that are one number aside.
@@ -103,10 +55,6 @@ Moved move_of_operands(const Context& context, const Node& node) {
   return same && all.valid() && is_convolved(context, all.base) ? all : Moved{};
 }
 
-Expected<ValueId> permute(ir::Builder& build, ValueId value, const DimOrder& order, const std::string& source) {
-  return build.one(OpId::permute_copy_out, {value, ir::dims(order)}, source);
-}
-
 Expected<passes::Action> move_element_wise(Context& context, ir::Builder& build, NodeId id) {
   const Moved all = move_of_operands(context, context.node(id));
   if (!all.valid()) return passes::Action::keep();
@@ -125,7 +73,7 @@ Expected<passes::Action> move_element_wise(Context& context, ir::Builder& build,
     BERTH_ASSIGN_OR_RETURN(const ValueId view, build.one(OpId::view_copy_out, {changed[0], shape}, source));
     return context.replace(id, view);
   }
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, permute(build, changed[0], all.order, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, permuted_by(build, changed[0], all.order, source));
   return context.replace(id, result);
 }
 
@@ -192,7 +140,7 @@ Expected<passes::Action> move_padding(Context& context, ir::Builder& build, Node
   const std::string source = node.source;
   const Argument value = node.args[arg::constant_pad_nd_out::value];
   BERTH_ASSIGN_OR_RETURN(const ValueId whole, build.one(OpId::constant_pad_nd_out, {one.base, pairs, value}, source));
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, permute(build, whole, one.order, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, permuted_by(build, whole, one.order, source));
   return context.replace(id, result);
 }
 
@@ -224,6 +172,8 @@ Expected<passes::Changed> move_permutes(ir::Module& module, const Targets& targe
       return Visit([&only](Context& context, ir::Builder& build, NodeId id) -> Expected<passes::Action> {
         const Node& node = context.node(id);
         if (node.is(OpId::slice_copy_Tensor_out)) return move_slice(context, build, id);
+        if (node.is(OpId::cat_out)) return move_concatenation(context, build, id);
+        if (node.is(OpId::native_group_norm_out)) return move_group_norm(context, build, id);
         if (!node.is(OpId::constant_pad_nd_out)) return move_element_wise(context, build, id);
         return move_padding(context, build, id, only.at(&context.method())[node.results[0]]);
       });

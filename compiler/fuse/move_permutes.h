@@ -7,7 +7,8 @@
 //     %q = aten::permute_copy(%r, [2, 1, 0, 3, 4])
 //     %d = aten::convolution(%q, …)
 //
-// Convolutions over three axes are those of frames one after the other, each between permutations.
+// Convolutions over three axes are those of frames one after the other, each between permutations. Concatenations of
+// frames and norms over groups of their channels stand before them too (move_joins.h).
 #pragma once
 
 #include "compiler/fuse/context.h"

@@ -62,10 +62,11 @@ TEST(MovePermutes, PaddingOfFramesIsThatOfImages) {
     %t: f32[5,3,6,6] = aten::add.Tensor(%m, %s, 1)
     return %t
 )");
-  // Those around the padding are views of an image whose channels are innermost.
+  // Those around the padding and the slices are views of an image whose channels are innermost.
   EXPECT_EQ(one.operators(),
             "dim_order_ops::_clone_dim_order berth::conv aten::permute_copy aten::constant_pad_nd aten::permute_copy "
-            "aten::slice_copy.Tensor berth::conv aten::slice_copy.Tensor berth::conv dim_order_ops::_clone_dim_order")
+            "aten::permute_copy aten::slice_copy.Tensor aten::permute_copy berth::conv aten::permute_copy "
+            "aten::slice_copy.Tensor aten::permute_copy berth::conv dim_order_ops::_clone_dim_order")
       << one.text;
 }
 
@@ -77,6 +78,53 @@ TEST(MovePermutes, PaddingOfEachDimensionStaysThatDimensions) {
         {"[0, 0, 0, 0, 0, 0, 0, 0, 1, 0]", "f32[2,4,5,6,6]", "f32[2,5,4,6,6]"}}) {
     frames(kFrames + "%r: " + type + " = aten::constant_pad_nd(%p, " + pad + ", 2.0)\n%q: " + back +
            " = aten::permute_copy(%r, [0, 2, 1, 3, 4])\nreturn %q\n");
+  }
+}
+
+// Of volumes: norms between convolutions read the frames as they lie.
+TEST(MovePermutes, GroupNormsOfFramesAreThoseOfAnImage) {
+  for (const std::string group : {"1", "2", "4"}) {
+    const Fused one = frames(kFrames + "%a: f32[1,4,5,6,6], %b1: f32[1," + group + "], %b2: f32[1," + group +
+                             "] = aten::native_group_norm(%p, %b, %b, 1, 4, 180, " + group + R"(, 0.01)
+    %r: f32[1,4,5,6,6] = aten::relu(%a)
+)" + kNext + "return %d\n");
+    EXPECT_EQ(one.count("dim_order_ops::_clone_dim_order"), 2u) << one.text;
+    EXPECT_NE(one.text.find("f32[1,4,30,6]{0,2,3,1}, "), std::string::npos) << one.text;
+  }
+}
+
+TEST(MovePermutes, GroupNormsOfSeveralVolumesAreOfEach) {
+  const Fused one = frames(R"(
+    %c: f32[5,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+    %f: f32[5,1,4,6,6] = aten::view_copy(%c, [5, 1, 4, 6, 6])
+    %p: f32[5,4,1,6,6] = aten::permute_copy(%f, [0, 2, 1, 3, 4])
+    %a: f32[5,4,1,6,6], %m: f32[5,2], %s: f32[5,2] = aten::native_group_norm(%p, none, none, 5, 4, 36, 2, 0.01)
+    return %a
+)");
+  EXPECT_NE(one.text.find("f32[5,4,6,6]{0,2,3,1}, "), std::string::npos) << one.text;
+}
+
+TEST(MovePermutes, MomentsThatAreReadKeepTheNormWhereItIs) {
+  const Fused one = frames(kFrames + R"(
+    %a: f32[1,4,5,6,6], %m: f32[1,2], %s: f32[1,2] = aten::native_group_norm(%p, none, none, 1, 4, 180, 2, 0.01)
+    return %a, %m
+)");
+  EXPECT_NE(one.text.find("%a: f32[1,4,5,6,6], "), std::string::npos) << one.text;
+}
+
+TEST(MovePermutes, ConcatenationsOfFramesStandBeforeThePermutation) {
+  for (const auto& [dim, joined, back] :
+       {std::tuple<std::string, std::string, std::string>{"1", "f32[1,8,5,6,6]", "f32[1,5,8,6,6]"},
+        {"-3", "f32[1,4,10,6,6]", "f32[1,10,4,6,6]"},
+        {"4", "f32[1,4,5,6,12]", "f32[1,5,4,6,12]"}}) {
+    const Fused one = frames(kFrames + R"(
+    %r: f32[1,4,5,6,6] = aten::relu(%p)
+)" + kNext + R"(
+    %e: f32[1,5,4,6,6] = aten::view_copy(%d, [1, 5, 4, 6, 6])
+    %g: f32[1,4,5,6,6] = aten::permute_copy(%e, [0, 2, 1, 3, 4])
+    %j: )" + joined + " = aten::cat([%r, %g], " +
+                             dim + ")\n%k: " + back + " = aten::permute_copy(%j, [0, 2, 1, 3, 4])\nreturn %k\n");
+    EXPECT_EQ(one.count("aten::permute_copy"), 0u) << one.text;
   }
 }
 

@@ -12,7 +12,7 @@
 // A register holds channels: with one channel, fifteen of its sixteen numbers are unused. Two axes are moved as
 // expand_transposed does it. Each sum has the products that it had, and zeros where a window is not a multiple of its
 // stride. For one group, constant weights, no residual, sizes that are known but for the batch, and where that takes at
-// most half of the products.
+// most 0.59 of the products.
 #pragma once
 
 #include "compiler/fuse/context.h"
