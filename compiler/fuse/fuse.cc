@@ -26,6 +26,7 @@
 #include "compiler/fuse/fuse_rms_norms.h"
 #include "compiler/fuse/fuse_rotations.h"
 #include "compiler/fuse/fuse_shuffles.h"
+#include "compiler/fuse/gather_masks.h"
 #include "compiler/fuse/join_lstm_steps.h"
 #include "compiler/fuse/lift_last_views.h"
 #include "compiler/fuse/mean_of_bytes.h"
@@ -115,8 +116,9 @@ std::vector<passes::Pass> fuse_passes(Targets targets) {
       pass("fuse_group_norms", fuse_group_norms),
       pass("fuse_layer_norms", fuse_layer_norms),
       pass("fuse_rms_norms", fuse_rms_norms),
+      pass("gather_masks", gather_masks),
       pass("transpose_weighted", transpose_weighted),
-      // What was transposed must not count as a reader.
+      // What was gathered or transposed must not count as a reader.
       {"dce", passes::dce},
       // Before products: each looks for the products that it takes in.
       pass("fuse_attention", fuse_attention),

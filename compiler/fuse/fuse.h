@@ -10,6 +10,7 @@
 //     fuse_group_norms        norms of rows that stand for groups of channels
 //     fuse_layer_norms        norms of rows that are written out
 //     fuse_rms_norms          rows divided by the root of the mean of their squares
+//     gather_masks            constants that are added to scores, as one
 //     transpose_weighted      attention whose values are columns, as one whose values are rows
 //     fuse_attention          softmax(query · key * scale + mask) · value
 //     fuse_grouped_attention  the same over a cache: several heads read one of keys and values

@@ -25,8 +25,8 @@ Expected<passes::Action> move_concatenation(Context& context, ir::Builder& build
     const Moved one = moved(context, context.maker(part));
     if (!one.valid() || !is_convolved(context, one.base)) return passes::Action::keep();
     if (one.is_view()) ones = leading_ones(context, one, part);
-    const bool alike = !all.valid() || (one.order == all.order &&
-                                        context.type(one.base).rank() == context.type(all.base).rank());
+    const bool alike =
+        !all.valid() || (one.order == all.order && context.type(one.base).rank() == context.type(all.base).rank());
     // Images that are joined one after the other stay: what reads them as one tensor has no order for channels.
     if (!alike || ones < 0 || (one.is_view() && dim <= ones)) return passes::Action::keep();
     all = one;
@@ -37,9 +37,8 @@ Expected<passes::Action> move_concatenation(Context& context, ir::Builder& build
   const std::string source = node.source;
   const DimList shape = context.type(node.results[0]).shape;
   BERTH_ASSIGN_OR_RETURN(const ValueId joined, build.one(OpId::cat_out, {std::move(parts), Dim(dim)}, source));
-  BERTH_ASSIGN_OR_RETURN(const ValueId result, all.is_view()
-                                                   ? with_shape(context, build, joined, shape, source)
-                                                   : permuted_by(build, joined, all.order, source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId result, all.is_view() ? with_shape(context, build, joined, shape, source)
+                                                             : permuted_by(build, joined, all.order, source));
   return context.replace(id, result);
 }
 

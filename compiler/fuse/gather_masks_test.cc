@@ -1,0 +1,106 @@
+// Several constants that are added to scores. The fears: one window's mask for another's, a factor that an earlier mask
+// escapes, or a later one does not, a sum that others read.
+#include "compiler/fuse/gather_masks.h"
+
+#include "base/text_testing.h"
+#include "compiler/fuse/fuse_testing.h"
+
+namespace berth::fuse {
+namespace {
+
+const Constants kScores = {{"bias", {1, 2, 4, 4}}, {"shift", {1, 3, 1, 4, 4}}, {"each", {6, 1, 4, 4}},
+                           {"row", {4}},           {"factor", {2, 1, 1}},      {"whole", {6, 2, 4, 4}}};
+
+// Two heads of five columns in `count` windows of four tokens; `made` makes %e of %s.
+Fused windows(const std::string& made, int count = 3, const std::string& results = "%y") {
+  const std::string text = filled(R"(
+      %q3: f32[$h,4,5] = aten::view_copy(%q, [$h, 4, 5])
+      %k3: f32[$h,5,4] = aten::view_copy(%k, [$h, 5, 4])
+      %v3: f32[$h,4,5] = aten::view_copy(%v, [$h, 4, 5])
+      %s3: f32[$h,4,4] = aten::bmm(%q3, %k3)
+      %s: f32[$w,2,4,4] = aten::view_copy(%s3, [$w, 2, 4, 4])
+      $made
+      %f: f32[$w,2,4,4] = aten::_softmax(%e, -1, false)
+      %f3: f32[$h,4,4] = aten::view_copy(%f, [$h, 4, 4])
+      %o: f32[$h,4,5] = aten::bmm(%f3, %v3)
+      %y: f32[$w,2,4,5] = aten::view_copy(%o, [$w, 2, 4, 5])
+      return $results
+)",
+                                  {{"made", made}, {"results", results}});
+  const std::vector<std::pair<std::string, std::string>> sizes = {{"w", std::to_string(count)},
+                                                                  {"h", std::to_string(2 * count)}};
+  return fused(with_constants(kScores, filled("%q: f32[$w,2,4,5], %k: f32[$w,2,5,4], %v: f32[$w,2,4,5]", sizes),
+                              filled(text, sizes)));
+}
+
+// The mask of the one operator.
+std::string mask_of(const Fused& one) {
+  const size_t at = one.text.find("%mask: ");
+  return at == std::string::npos ? one.text : one.text.substr(at + 7, one.text.find(' ', at + 7) - at - 7);
+}
+
+TEST(GatherMasks, ABiasAndAMaskOfWindowsAreOneMask) {
+  const Fused one = windows(R"(
+      %a: f32[3,2,4,4] = aten::add.Tensor(%s, %bias, 1)
+      %w: f32[1,3,2,4,4] = aten::view_copy(%a, [1, 3, 2, 4, 4])
+      %b: f32[1,3,2,4,4] = aten::add.Tensor(%shift, %w, 1)
+      %e: f32[3,2,4,4] = aten::view_copy(%b, [3, 2, 4, 4]))");
+  EXPECT_EQ(one.count("berth::grouped_attention"), 1u) << one.text;
+  EXPECT_EQ(mask_of(one), "f32[3,2,4,4]");
+}
+
+// Two images of three windows.
+TEST(GatherMasks, EachImageHasTheMasksOfItsWindows) {
+  const Fused one = windows(R"(
+      %a: f32[6,2,4,4] = aten::add.Tensor(%s, %row, 1)
+      %w: f32[2,3,2,4,4] = aten::view_copy(%a, [2, 3, 2, 4, 4])
+      %b: f32[2,3,2,4,4] = aten::add.Tensor(%w, %shift, 1)
+      %e: f32[6,2,4,4] = aten::view_copy(%b, [6, 2, 4, 4]))",
+                            6);
+  EXPECT_EQ(one.count("berth::grouped_attention"), 1u) << one.text;
+  EXPECT_EQ(mask_of(one), "f32[6,1,4,4]");
+  EXPECT_EQ(mask_of(windows(R"(
+      %a: f32[6,2,4,4] = aten::add.Tensor(%s, %each, 1)
+      %b: f32[6,2,4,4] = aten::add.Tensor(%a, %whole, 1)
+      %e: f32[6,2,4,4] = aten::add.Tensor(%b, %row, 1))",
+                            6)),
+            "f32[6,2,4,4]");
+  EXPECT_EQ(mask_of(windows(R"(
+      %a: f32[3,2,4,4] = aten::add.Tensor(%s, %row, 1)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%a, %bias, 1))")),
+            "f32[1,2,4,4]");
+}
+
+// Those that come later apply to what was added before.
+TEST(GatherMasks, FactorsOfHeadsAreThoseOfQueries) {
+  const Fused first = windows(R"(
+      %a: f32[3,2,4,4] = aten::mul.Tensor(%s, %factor)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%a, %bias, 1))");
+  EXPECT_EQ(first.count("berth::grouped_attention"), 1u) << first.text;
+  const Fused last = windows(R"(
+      %a: f32[3,2,4,4] = aten::div.Scalar(%s, 2.0)
+      %b: f32[3,2,4,4] = aten::add.Tensor(%a, %row, 1)
+      %c: f32[3,2,4,4] = aten::mul.Tensor(%factor, %b)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%c, %row, 1))");
+  EXPECT_EQ(last.count("berth::grouped_attention"), 1u) << last.text;
+  EXPECT_EQ(mask_of(last), "f32[1,2,4,4]");
+  EXPECT_EQ(windows("%e: f32[3,2,4,4] = aten::mul.Tensor(%s, %factor)").count("berth::grouped_attention"), 1u);
+}
+
+TEST(GatherMasks, OtherScoresStay) {
+  // Twice what is there; a factor of each key; sums that others read.
+  for (const char* made :
+       {"%a: f32[3,2,4,4] = aten::add.Tensor(%s, %bias, 2)", "%a: f32[3,2,4,4] = aten::mul.Tensor(%s, %row)",
+        "%a: f32[3,2,4,4] = aten::add.Tensor(%s, %s, 1)"}) {
+    const Fused one = windows(std::string(made) + "\n%e: f32[3,2,4,4] = aten::add.Tensor(%a, %row, 1)");
+    EXPECT_EQ(one.count("aten::_softmax"), 1u) << one.text;
+  }
+  const Fused read = windows(R"(
+      %a: f32[3,2,4,4] = aten::add.Tensor(%s, %bias, 1)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%a, %row, 1))",
+                             3, "%y, %a");
+  EXPECT_EQ(read.count("aten::_softmax"), 1u) << read.text;
+}
+
+}  // namespace
+}  // namespace berth::fuse
