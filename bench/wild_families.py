@@ -319,6 +319,67 @@ class Ranking(nn.Module):
         return self.high(torch.cat([low, pairs[:, self.rows[0] * n + self.rows[1]]], 1))
 
 
+class PositionAttention(nn.Module):
+    """Attention over the places of an image, its values in columns, as in detectors: [1,128,20,20] -> the same."""
+
+    class Block(nn.Module):
+        def __init__(self, channels, heads=4):
+            super().__init__()
+            self.heads, self.size = heads, channels // heads
+            self.parts = conv_norm(channels, 2 * channels, 1, act=nn.Identity)
+            self.places = conv_norm(channels, channels, 3, act=nn.Identity, groups=channels)
+            self.out = conv_norm(channels, channels, 1, act=nn.Identity)
+            self.wide = nn.Sequential(conv_norm(channels, 2 * channels, 1, act=nn.SiLU),
+                                      conv_norm(2 * channels, channels, 1, act=nn.Identity))
+
+        def forward(self, x):
+            n, c, h, w = x.shape
+            parts = self.parts(x).view(n, self.heads, 2 * self.size, h * w)
+            query, key, value = parts.split([self.size // 2, self.size // 2, self.size], 2)
+            shares = ((query.transpose(-2, -1) @ key) * (self.size // 2) ** -0.5).softmax(-1)
+            seen = (value @ shares.transpose(-2, -1)).view(n, c, h, w) + self.places(value.reshape(n, c, h, w))
+            x = x + self.out(seen)
+            return x + self.wide(x)
+
+    def __init__(self, channels=128):
+        super().__init__()
+        first = conv_norm(channels, channels, 1, act=nn.SiLU)
+        self.body = nn.Sequential(first, self.Block(channels), self.Block(channels))
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Volumes(nn.Module):
+    """A U of residual blocks over three axes with group norms, as for medical scans: [1,1,32,48,48] -> two classes."""
+
+    class Block(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.body = nn.Sequential(*(part for _ in range(2) for part in (
+                nn.GroupNorm(4, channels), nn.ReLU(), nn.Conv3d(channels, channels, 3, padding=1, bias=False))))
+
+        def forward(self, x):
+            return x + self.body(x)
+
+    def __init__(self, channels=(8, 16, 32)):
+        super().__init__()
+        a, b, c = channels
+        self.first = nn.Conv3d(1, a, 3, padding=1)
+        self.blocks = nn.ModuleList(self.Block(i) for i in (a, b, c, b, a))
+        self.downs = nn.ModuleList((nn.Conv3d(a, b, 3, 2, 1), nn.Conv3d(b, c, 3, 2, 1)))
+        self.ups = nn.ModuleList((nn.ConvTranspose3d(c, b, 2, 2), nn.ConvTranspose3d(b, a, 2, 2)))
+        self.joins = nn.ModuleList((nn.Conv3d(2 * b, b, 1), nn.Conv3d(2 * a, a, 1)))
+        self.last = nn.Conv3d(a, 2, 1)
+
+    def forward(self, x):
+        top = self.blocks[0](self.first(x))
+        middle = self.blocks[1](self.downs[0](top))
+        x = self.blocks[2](self.downs[1](middle))
+        x = self.blocks[3](self.joins[0](torch.cat([self.ups[0](x), middle], 1)))
+        return self.last(self.blocks[4](self.joins[1](torch.cat([self.ups[1](x), top], 1))))
+
+
 def picture(side):
     return torch.rand(1, 3, side, side)
 
@@ -335,5 +396,7 @@ FAMILIES = {
     "forecast": lambda: (Forecast(), (torch.randn(1, 7, 336),)),
     "flow": lambda: (Flow(), (picture(128), picture(128))),
     "fused_scales": lambda: (Fused(), (picture(256),)),
+    "position_attention": lambda: (PositionAttention(), (torch.randn(1, 128, 20, 20),)),
+    "volumes": lambda: (Volumes(), (torch.randn(1, 1, 32, 48, 48),)),
     "ranking": lambda: (Ranking(), (torch.randint(0, 1000, (64, 26)), torch.randn(64, 13))),
 }

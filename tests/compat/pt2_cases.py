@@ -246,6 +246,10 @@ def convolutions():
     case("conv", "conv_transpose2d", nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), real(1, 3, 5, 5))
     case("conv", "conv_transpose2d_groups", nn.ConvTranspose2d(4, 4, 2, stride=2, groups=2), real(1, 4, 5, 5))
     case("conv", "conv_transpose3d", nn.ConvTranspose3d(2, 3, 2, stride=2, padding=1), real(1, 2, 3, 3, 3))
+    case("conv", "conv_transpose3d_overlap", nn.ConvTranspose3d(2, 3, 3, stride=2, padding=1, output_padding=1),
+         real(2, 2, 3, 4, 5))
+    case("conv", "conv_transpose3d_dilated", nn.ConvTranspose3d(2, 4, (3, 2, 1), stride=(1, 3, 2), dilation=(2, 1, 1),
+                                                                output_padding=(1, 2, 0), groups=2), real(1, 2, 3, 4, 5))
     case("conv", "conv_bn_relu", nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()), real(1, 3, 6, 6))
     for name, module, shape in (
             ("max1d", nn.MaxPool1d(2), (1, 2, 7)), ("max2d", nn.MaxPool2d(2), (1, 2, 6, 7)),

@@ -1,5 +1,7 @@
 #include "compiler/import/lowering/convolution.h"
 
+#include <algorithm>
+
 namespace berth::lowering {
 namespace {
 
@@ -51,7 +53,102 @@ ValueId deep_convolution(Lowering& n, const Convolution& in, const Window& windo
   return n.permute(apart, {0, 2, 1, 3, 4});
 }
 
+// A transposed convolution over three axes, as those of planes of the second and the third.
+struct DeepTransposed {
+  Convolution in;
+  std::vector<int64_t> strides, dilations;
+  DimList padding, extra;  // of planes
+  ValueId planes;          // [N * D, C, H, W]
+  std::vector<Dim> shape;  // of the input
+  int64_t depth = 1;       // of the kernel
+};
+
+// The transposed convolution of each plane by `weight`, [in, out / groups, kernel…].
+ValueId transposed_planes(Lowering& n, const DeepTransposed& of, ValueId weight) {
+  return n.op(OpId::convolution_out,
+              {of.planes, weight, None(), DimList{Dim(of.strides[1]), Dim(of.strides[2])}, of.padding,
+               DimList{Dim(of.dilations[1]), Dim(of.dilations[2])}, true, of.extra, Dim(of.in.groups)});
+}
+
+// Slices of the kernel whose results lie side by side: one convolution to the channels of all of them.
+ValueId slices_side_by_side(Lowering& n, const DeepTransposed& of) {
+  const std::vector<Dim> kernel = n.shape(of.in.weight);
+  ir::Symbols& s = n.symbols();
+  const ValueId weight =
+      n.view(n.permute(of.in.weight, {0, 2, 1, 3, 4}), {kernel[0], s.mul(kernel[1], kernel[2]), kernel[3], kernel[4]});
+  const ValueId y = transposed_planes(n, of, weight);
+  const std::vector<Dim> plane = n.shape(y);
+  if (plane.size() != 4) return {};
+  return n.view(y, {of.shape[0], s.mul(of.shape[2], kernel[2]), kernel[1], plane[2], plane[3]});
+}
+
+// A convolution for each slice of the kernel, whose results are added where they lie.
+ValueId slices_added(Lowering& n, const DeepTransposed& of) {
+  ir::Symbols& s = n.symbols();
+  const int64_t stride = of.strides[0];
+  ValueId sum;
+  for (int64_t k = 0; k < of.depth && n.ok(); ++k) {
+    ValueId y = transposed_planes(n, of, n.op(OpId::select_copy_int_out, {of.in.weight, Dim(2), Dim(k)}));
+    const std::vector<Dim> plane = n.shape(y);
+    if (plane.size() != 4) return {};
+    // Behind each plane as many of zeros as the stride leaves out; then moved to where the slice of the kernel lies.
+    y = n.view(y, {of.shape[0], of.shape[2], Dim(1), plane[1], plane[2], plane[3]});
+    if (stride > 1) {
+      const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(stride - 1)};
+      y = n.op(OpId::constant_pad_nd_out, {y, behind, 0.0});
+    }
+    y = n.view(y, {of.shape[0], s.mul(of.shape[2], Dim(stride)), plane[1], plane[2], plane[3]});
+    y = n.slice(y, 1, 0, s.add(s.mul(s.add(of.shape[2], Dim(-1)), Dim(stride)), Dim(1)));
+    const Dim before(k * of.dilations[0]), after((of.depth - 1 - k) * of.dilations[0]);
+    const DimList around{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), before, after};
+    if (of.depth > 1) y = n.op(OpId::constant_pad_nd_out, {y, around, 0.0});
+    sum = sum.valid() ? n.op(OpId::add_out, {sum, y}) : y;
+  }
+  return sum;
+}
+
+ValueId trimmed(Lowering& n, ValueId y, int axis, const Trim& trim) {
+  const int64_t end = trim.extra - trim.end;
+  if (end > 0) {
+    DimList pad(2 * (n.rank(y) - axis), Dim(0));
+    pad.back() = Dim(end);
+    y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
+  }
+  const Dim size = n.dim(y, axis);
+  if (trim.begin == 0 && end >= 0) return y;
+  return n.slice(y, axis, Dim(trim.begin), end < 0 ? n.symbols().add(size, Dim(end)) : size);
+}
+
 }  // namespace
+
+ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<int64_t>& strides,
+                        const std::vector<int64_t>& dilations, std::vector<Trim> trims) {
+  DeepTransposed of;
+  of.in = in;
+  of.strides = strides;
+  of.dilations = dilations;
+  of.depth = n.fixed(n.dim(in.weight, 2), "the kernel's size");
+  if (of.depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
+  of.shape = n.shape(in.x);
+  if (!n.ok()) return {};
+  of.planes = n.view(n.permute(in.x, {0, 2, 1, 3, 4}),
+                     {n.symbols().mul(of.shape[0], of.shape[2]), of.shape[1], of.shape[3], of.shape[4]});
+  // ATen trims both ends of a plane alike and adds less than a stride at the end.
+  for (size_t i = 1; i < 3; ++i) {
+    const int64_t more = trims[i].extra + trims[i].begin - trims[i].end;
+    const bool direct = trims[i].begin >= 0 && more >= 0 && more < std::max(strides[i], dilations[i]);
+    of.padding.emplace_back(direct ? trims[i].begin : 0);
+    of.extra.emplace_back(direct ? more : 0);
+    if (direct) trims[i] = {};
+  }
+  const bool apart = of.depth == strides[0] && dilations[0] == 1 && in.groups == 1;
+  ValueId y = n.permute(apart ? slices_side_by_side(n, of) : slices_added(n, of), {0, 2, 1, 3, 4});
+  for (size_t i = 0; i < trims.size() && n.ok(); ++i) y = trimmed(n, y, static_cast<int>(i) + 2, trims[i]);
+  if (const ValueId* value = std::get_if<ValueId>(&in.bias)) {
+    y = n.op(OpId::add_out, {y, n.view(*value, {n.dim(*value, 0), Dim(1), Dim(1), Dim(1)})});
+  }
+  return y;
+}
 
 ValueId convolution(Lowering& n, const Convolution& in, const Window& window) {
   if (window.rank() == 3) return deep_convolution(n, in, window);

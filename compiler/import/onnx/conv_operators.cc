@@ -41,12 +41,7 @@ namespace {
 
 void import_conv(NodeContext& n) { n.output(0, convolved(n)); }
 
-/// What ConvTranspose takes away at both ends of one dimension, and adds at the end.
-struct Trim {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t extra = 0;  // output_padding
-};
+using Trim = lowering::Trim;
 
 // The formulas are those of the ONNX page on ConvTranspose. Sizes of the input matter only where it asks for an output
 // of a given size.
@@ -84,63 +79,6 @@ std::vector<Trim> read_trims(NodeContext& n, ValueId x, const std::vector<int64_
     trims[i].end = total - trims[i].begin;
   }
   return trims;
-}
-
-// A transposed convolution over three axes: the first axis goes to the batch, and each slice of the kernel along it is
-// a convolution over the other two, whose results are added where they lie. Without the bias.
-ValueId transposed_over_three(NodeContext& n, const ConvInputs& in, const std::vector<int64_t>& kernel,
-                              const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
-  ir::Symbols& s = n.symbols();
-  const std::vector<Dim> shape = n.shape(in.x);
-  const Dim rows = s.mul(shape[0], shape[2]);
-  const ValueId planes = n.view(n.permute(in.x, {0, 2, 1, 3, 4}), {rows, shape[1], shape[3], shape[4]});
-  ValueId sum;
-  for (int64_t k = 0; k < kernel[0] && n.ok(); ++k) {
-    const ValueId weight = n.op(OpId::select_copy_int_out, {in.weight, Dim(2), Dim(k)});
-    const DimList over{Dim(strides[1]), Dim(strides[2])};
-    const DimList apart{Dim(dilations[1]), Dim(dilations[2])};
-    ValueId y = n.op(OpId::convolution_out, {planes, weight, None(), over, DimList{Dim(0), Dim(0)}, apart, true,
-                                             DimList{Dim(0), Dim(0)}, Dim(in.groups)});
-    const std::vector<Dim> plane = n.shape(y);
-    if (plane.size() != 4) return {};
-    // Behind each plane as many of zeros as the stride leaves out; then moved to where the slice of the kernel lies.
-    y = n.view(y, {shape[0], shape[2], Dim(1), plane[1], plane[2], plane[3]});
-    if (strides[0] > 1) {
-      const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(strides[0] - 1)};
-      y = n.op(OpId::constant_pad_nd_out, {y, behind, 0.0});
-    }
-    const Dim spread = s.mul(shape[2], Dim(strides[0]));
-    y = n.view(y, {shape[0], spread, plane[1], plane[2], plane[3]});
-    const Dim reach = s.add(s.mul(s.add(shape[2], Dim(-1)), Dim(strides[0])), Dim(1));
-    y = n.slice(y, 1, 0, reach);
-    const int64_t before = k * dilations[0];
-    const DimList around{Dim(0), Dim(0), Dim(0),      Dim(0),
-                         Dim(0), Dim(0), Dim(before), Dim((kernel[0] - 1 - k) * dilations[0])};
-    if (kernel[0] > 1) y = n.op(OpId::constant_pad_nd_out, {y, around, 0.0});
-    sum = sum.valid() ? n.op(OpId::add_out, {sum, y}) : y;
-  }
-  sum = n.permute(sum, {0, 2, 1, 3, 4});
-  return sum;
-}
-
-/// `y` with the ends of its three axes trimmed and grown, and with the bias.
-ValueId finish_three(NodeContext& n, const ConvInputs& in, ValueId y, const std::vector<Trim>& trims) {
-  for (size_t i = 0; i < trims.size() && n.ok(); ++i) {
-    const int axis = static_cast<int>(i) + 2;
-    const int64_t end = trims[i].extra - trims[i].end;
-    if (end > 0) {
-      DimList pad(2 * (n.rank(y) - axis), Dim(0));
-      pad.back() = Dim(end);
-      y = n.op(OpId::constant_pad_nd_out, {y, pad, 0.0});
-    }
-    const Dim size = n.dim(y, axis);
-    const Dim last = end < 0 ? n.symbols().add(size, Dim(end)) : size;
-    if (trims[i].begin != 0 || end < 0) y = n.slice(y, axis, Dim(trims[i].begin), last);
-  }
-  if (const ValueId* value = std::get_if<ValueId>(&in.bias)) {
-    y = n.op(OpId::add_out, {y, n.view(*value, {n.dim(*value, 0), Dim(1), Dim(1), Dim(1)})});
-  }
-  return y;
 }
 
 /// ATen trims both ends alike and adds less than a stride at the end; the rest is sliced off.
@@ -193,7 +131,7 @@ void import_conv_transpose(NodeContext& n) {
   const std::vector<Trim> trims = read_trims(n, in.x, kernel, strides, dilations);
   if (!n.ok()) return;
   if (count < 3) return n.output(0, transposed(n, in, trims, strides, dilations));
-  n.output(0, finish_three(n, in, transposed_over_three(n, in, kernel, strides, dilations), trims));
+  n.output(0, lowering::deep_transposed(n, in, strides, dilations, trims));
 }
 
 constexpr OperatorRow kConvRows[] = {

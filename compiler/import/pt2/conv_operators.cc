@@ -74,48 +74,6 @@ Window read_window(NodeContext& n, const Inputs& in) {
   return window;
 }
 
-// [N, C, D, H, W] transposed: for each slice k of the kernel's depth, a plane of the input adds to plane
-// k * dilation + i * stride of the result. The planes of one slice are one batch, spread by zeros and padded in depth.
-ValueId deep_transposed(NodeContext& n, const Inputs& in, const std::vector<int64_t>& stride,
-                        const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation,
-                        const std::vector<int64_t>& extra) {
-  const int64_t depth = n.fixed(n.dim(in.conv.weight, 2), "the kernel's size");
-  const int64_t planes = n.fixed(n.dim(in.conv.x, 2), "the depth of what is convolved");
-  constexpr int64_t kMaxPlanes = 1024;
-  if (depth < 1 || depth > 256 || planes < 1 || planes > kMaxPlanes) n.unsupported("a depth this large");
-  const int64_t whole = (planes - 1) * stride[0] + dilation[0] * (depth - 1) + 1 + extra[0];
-  if (n.ok() && (whole > kMaxPlanes || whole <= 2 * padding[0])) n.unsupported("a depth this large");
-  std::vector<ValueList> parts(n.ok() ? whole : 0);
-  for (int64_t k = 0; k < depth && n.ok(); ++k) {
-    const ValueId weight = n.op(OpId::select_copy_int_out, {in.conv.weight, Dim(2), Dim(k)});
-    for (int64_t i = 0; i < planes && n.ok(); ++i) {
-      const int64_t at = i * stride[0] + k * dilation[0];
-      if (at < padding[0] || at >= whole - padding[0]) continue;
-      const ValueId plane = n.op(OpId::select_copy_int_out, {in.conv.x, Dim(2), Dim(i)});
-      const DimList s{Dim(stride[1]), Dim(stride[2])}, p{Dim(padding[1]), Dim(padding[2])};
-      const DimList d{Dim(dilation[1]), Dim(dilation[2])}, e{Dim(extra[1]), Dim(extra[2])};
-      parts[at].push_back(n.op(OpId::convolution_out, {plane, weight, None(), s, p, d, true, e, Dim(in.conv.groups)}));
-    }
-  }
-  ValueId like;
-  for (const ValueList& list : parts) {
-    if (!list.empty()) like = list[0];
-  }
-  ValueList result;
-  for (int64_t at = padding[0]; at < whole - padding[0] && n.ok(); ++at) {
-    const ValueList& list = parts[at];
-    ValueId sum = list.empty() ? n.op(OpId::mul_Scalar_out, {like, Dim(0)}) : list[0];
-    for (size_t i = 1; i < list.size(); ++i) sum = n.op(OpId::add_out, {sum, list[i]});
-    result.push_back(sum);
-  }
-  if (!n.ok()) return {};
-  ValueId y = n.op(OpId::stack_out, {result, Dim(2)});
-  if (const ValueId* bias = std::get_if<ValueId>(&in.conv.bias)) {
-    y = n.op(OpId::add_out, {y, n.view(*bias, {Dim(1), n.dim(*bias, 0), Dim(1), Dim(1), Dim(1)})});
-  }
-  return y;
-}
-
 ValueId transposed(NodeContext& n, const Inputs& in) {
   const std::vector<int64_t> stride = spatial(n, "stride", in.rank, {1}, 1);
   const std::vector<int64_t> padding = spatial(n, "padding", in.rank, {0}, 0);
@@ -123,7 +81,11 @@ ValueId transposed(NodeContext& n, const Inputs& in) {
   const std::vector<int64_t> extra = spatial(n, "output_padding", in.rank, {0}, 0);
   if (n.ok() && in.rank > 3) n.unsupported("more than three spatial dimensions are not supported");
   if (!n.ok()) return {};
-  if (in.rank == 3) return deep_transposed(n, in, stride, padding, dilation, extra);
+  if (in.rank == 3) {
+    std::vector<lowering::Trim> trims;
+    for (size_t i = 0; i < 3; ++i) trims.push_back({padding[i], padding[i], extra[i]});
+    return lowering::deep_transposed(n, in.conv, stride, dilation, trims);
+  }
   return n.op(OpId::convolution_out, {in.conv.x, in.conv.weight, in.conv.bias, ir::dims(stride), ir::dims(padding),
                                       ir::dims(dilation), true, ir::dims(extra), Dim(in.conv.groups)});
 }

@@ -123,6 +123,42 @@ TEST(WholeOperators, AnAffineGridMovesXBeforeY) {
   EXPECT_EQ(moved, Floats({-.5, -2, .5, -2, 1.5, -2, -.5, 2, .5, 2, 1.5, 2}));
 }
 
+/// A transposed convolution over three axes of `planes` planes of one number: 1, 2, 3 and so on, by a kernel of as many
+/// ones as `depth`.
+Floats deep(int64_t planes, int64_t depth, int64_t stride, int64_t padding, int64_t* nodes) {
+  TestProgram p;
+  p.input("x", {1, 1, planes, 1, 1});
+  p.input("w", {1, 1, depth, 1, 1});
+  const int64_t result = (planes - 1) * stride + depth - 2 * padding;
+  p.node("aten.conv_transpose3d.input",
+         {{"input", tensor("x")},
+          {"weight", tensor("w")},
+          {"stride", integers({stride, 1, 1})},
+          {"padding", integers({padding, 0, 0})}},
+         "y", {1, 1, result, 1, 1});
+  p.output("y");
+  auto module = p.import();
+  EXPECT_TRUE(module.ok()) << module.error().text();
+  if (!module.ok()) return {};
+  *nodes = static_cast<int64_t>(module->methods[0].nodes.size());
+  Floats x, w(depth, 1);
+  for (int64_t i = 1; i <= planes; ++i) x.push_back(static_cast<float>(i));
+  const auto size = [](int64_t n) { return std::vector<int32_t>{1, 1, static_cast<int32_t>(n), 1, 1}; };
+  return numbers(run(*module, {floats(size(planes), x), floats(size(depth), w)})[0]);
+}
+
+// The fear: a node for each plane, of which volumes have hundreds.
+TEST(WholeOperators, VolumesAreTransposedAllPlanesAtOnce) {
+  int64_t few = 0, many = 0;
+  EXPECT_EQ(deep(3, 2, 2, 0, &few), Floats({1, 1, 2, 2, 3, 3}));
+  EXPECT_EQ(deep(100, 2, 2, 0, &many).size(), 200u);
+  EXPECT_EQ(few, many);
+  EXPECT_EQ(deep(3, 3, 2, 1, &few), Floats({1, 3, 2, 5, 3}));
+  EXPECT_EQ(deep(100, 3, 2, 1, &many).size(), 199u);
+  EXPECT_EQ(few, many);
+  EXPECT_EQ(deep(2, 1, 3, 0, &few), Floats({1, 0, 0, 2}));
+}
+
 /// The pixels 1 to 6 in two rows, read by a kernel of one pixel that is moved by `offset` (rows, columns) everywhere.
 Floats deformed(float rows, float columns, bool use_mask) {
   TestProgram p;
