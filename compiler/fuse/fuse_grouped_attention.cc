@@ -254,7 +254,7 @@ Reason find_grouped(const Context& context, const Node& weighted, GroupedMatch* 
   if (first == 0 && !match->heads.is_constant()) std::swap(match->batch, match->heads);
   match->queries = type.shape[first + 1];
   match->keys = type.shape[first + 2];
-  if (!match->heads.is_constant()) return Reason::kOrder;
+  if (!match->heads.is_constant() || match->heads == Dim(0)) return Reason::kOrder;
   const std::vector<Dim> each = {all_heads(context, *match), match->queries, match->keys};
   if (context.type(product_shares).shape != each) return Reason::kOrder;
   if (context.uses(shares) != 1 || context.uses(softmax->results[0]) != readers.softmax) return Reason::kReadElsewhere;

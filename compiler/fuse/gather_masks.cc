@@ -111,7 +111,7 @@ Scores read_softmax(const Context& context, const Node& softmax) {
   const ValueId input = value_argument(softmax, arg::softmax_out::self);
   const ScoreShape sizes = sizes_of(context, input);
   const auto dim = context.number(softmax.args[arg::softmax_out::dim]);
-  if (sizes.size() != 4 || (dim != -1.0 && dim != 3.0)) return scores;
+  if (sizes.size() != 4 || std::count(sizes.begin(), sizes.end(), 0) > 0 || (dim != -1.0 && dim != 3.0)) return scores;
   scores.windows = sizes[0];
   scores.heads = sizes[1];
   scores.queries = sizes[2];

@@ -102,5 +102,41 @@ TEST(GatherMasks, OtherScoresStay) {
   EXPECT_EQ(read.count("aten::_softmax"), 1u) << read.text;
 }
 
+TEST(GatherMasks, NoWindowsAndNoHeadsStayWhatTheyAre) {
+  const Fused none = windows(R"(
+      %a: f32[0,2,4,4] = aten::add.Tensor(%s, %bias, 1)
+      %e: f32[0,2,4,4] = aten::add.Tensor(%a, %row, 1))",
+                             0);
+  EXPECT_EQ(none.text.find("%mask"), std::string::npos) << none.text;
+  for (const std::string sum : {"aten::add.Tensor(%a, %row, 1)", "aten::mul.Scalar(%a, 2.0)"}) {
+    const Fused heads = fused(with_constants(kScores, "%q: f32[2,0,4,5], %k: f32[2,0,5,4], %v: f32[2,0,4,5]", R"(
+      %q3: f32[0,4,5] = aten::view_copy(%q, [0, 4, 5])
+      %k3: f32[0,5,4] = aten::view_copy(%k, [0, 5, 4])
+      %v3: f32[0,4,5] = aten::view_copy(%v, [0, 4, 5])
+      %s3: f32[0,4,4] = aten::bmm(%q3, %k3)
+      %s: f32[2,0,4,4] = aten::view_copy(%s3, [2, 0, 4, 4])
+      %a: f32[2,0,4,4] = aten::add.Tensor(%s, %row, 1)
+      %e: f32[2,0,4,4] = )" + sum + R"(
+      %f: f32[2,0,4,4] = aten::_softmax(%e, -1, false)
+      %f3: f32[0,4,4] = aten::view_copy(%f, [0, 4, 4])
+      %o: f32[0,4,5] = aten::bmm(%f3, %v3)
+      return %o
+)"));
+    EXPECT_EQ(heads.text.find("%mask"), std::string::npos) << heads.text;
+  }
+}
+
+// A quotient of each head is not read; a sum may have the constant first.
+TEST(GatherMasks, OtherOrdersAreReadOrLeft) {
+  const Fused first = windows(R"(
+      %a: f32[3,2,4,4] = aten::add.Tensor(%bias, %s, 1)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%row, %a, 1))");
+  EXPECT_EQ(mask_of(first), "f32[1,2,4,4]");
+  const Fused quotient = windows(R"(
+      %a: f32[3,2,4,4] = aten::div.Tensor(%s, %factor)
+      %e: f32[3,2,4,4] = aten::add.Tensor(%a, %row, 1))");
+  EXPECT_EQ(quotient.count("aten::_softmax"), 1u) << quotient.text;
+}
+
 }  // namespace
 }  // namespace berth::fuse

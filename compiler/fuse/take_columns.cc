@@ -39,6 +39,7 @@ ValueId columns_of_constant(ir::Builder& build, const ir::Constant& constant, in
 struct Columns {
   const Node* product = nullptr;
   ValueId matrix, bias;
+  size_t matrix_at = 0;  // among the product's arguments
   int64_t begin = 0, count = 0;
 };
 
@@ -64,7 +65,8 @@ Columns columns_of(const Context& context, const Node& node) {
   if (product == nullptr || context.uses(made) != 1 || context.type(made).shape.back() != all.back()) return {};
   const bool sum = product->is(OpId::addmm_out);
   if (!sum && !product->is(OpId::mm_out)) return {};
-  columns.matrix = value_argument(*product, sum ? size_t{arg::addmm_out::mat2} : size_t{arg::mm_out::mat2});
+  columns.matrix_at = sum ? size_t{arg::addmm_out::mat2} : size_t{arg::mm_out::mat2};
+  columns.matrix = value_argument(*product, columns.matrix_at);
   if (known(context, columns.matrix) == nullptr) return {};
   if (sum) {
     columns.bias = value_argument(*product, arg::addmm_out::self);
@@ -85,11 +87,11 @@ Expected<passes::Action> take_part(Context& context, ir::Builder& build, NodeId 
   std::vector<Argument> args = columns.product->args;
   const std::string source = columns.product->source;
   const std::vector<Dim> shape = context.type(context.node(id).results[0]).shape;
-  for (Argument& argument : args) {
-    const ValueId* value = std::get_if<ValueId>(&argument);
-    if (value == nullptr || (*value != columns.matrix && *value != columns.bias)) continue;
-    argument = columns_of_constant(build, *known(context, *value), columns.begin, columns.count);
-  }
+  const auto cut = [&](ValueId constant) {
+    return columns_of_constant(build, *known(context, constant), columns.begin, columns.count);
+  };
+  args[columns.matrix_at] = cut(columns.matrix);
+  if (columns.bias.valid()) args[arg::addmm_out::self] = cut(columns.bias);
   BERTH_ASSIGN_OR_RETURN(const ValueId product, build.one(op, std::move(args), source));
   BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, product, shape, source));
   return context.replace(id, result);

@@ -40,6 +40,16 @@ TEST(TakeColumns, ColumnsThatOthersReadAreComputed) {
   }
 }
 
+TEST(TakeColumns, ProductsOfOneMatrixEachHaveTheirColumns) {
+  const Fused one = fused(method_of_product(R"(%m: f32[2,4] = aten::mm(%x, %w)
+      %r: f32[2,3] = aten::relu(%x)
+      %n: f32[2,4] = aten::addmm(%b, %r, %w, 1, 1)
+      %s: f32[2,2] = aten::slice_copy.Tensor(%m, 1, -2, 4, 1)
+      %t: f32[2,2] = aten::slice_copy.Tensor(%n, 1, 0, 2, 1)
+      %y: f32[2,2] = aten::mul.Tensor(%s, %t))"));
+  EXPECT_EQ(one.text.find("f32[2,4] = berth::linear"), std::string::npos) << one.text;
+}
+
 // Every second column, and the columns of a view with other rows.
 TEST(TakeColumns, OtherPartsAreTakenOfTheProduct) {
   const char* const kForms[] = {

@@ -128,6 +128,7 @@ ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<in
   of.strides = strides;
   of.dilations = dilations;
   of.depth = n.fixed(n.dim(in.weight, 2), "the kernel's size");
+  if (n.ok() && of.depth < 1) n.unsupported("a kernel of no depth");
   if (of.depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
   of.shape = n.shape(in.x);
   if (!n.ok()) return {};
