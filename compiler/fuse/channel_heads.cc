@@ -1,11 +1,11 @@
 #include "compiler/fuse/channel_heads.h"
 
+#include "compiler/fuse/moved.h"
 #include "compiler/ir/same_product.h"
 
 namespace berth::fuse {
 
 using ir::Dim;
-using ir::DimList;
 using ir::OpId;
 using ir::ValueId;
 
@@ -37,27 +37,15 @@ std::optional<ChannelHeads> channel_heads(const Context& context, const Strided&
   return heads;
 }
 
-bool is_of_convolution(const Context& context, ValueId value) {
-  constexpr int kMostSteps = 4;
-  for (int step = 0; step < kMostSteps && value.valid(); ++step) {
-    const ir::Node* node = context.maker(value);
-    if (node == nullptr || node->is(OpId::convolution_out)) return node != nullptr;
-    if (node->op->in_place != ir::InPlaceClass::kElement || node->args.empty()) return false;
-    value = value_argument(*node, 0);
-  }
-  return false;
-}
-
 Expected<ValueId> rows_of_channels(Context& context, ir::Builder& build, const ChannelHeads& heads, Dim batch,
                                    Dim tokens, const std::string& source) {
   BERTH_ASSIGN_OR_RETURN(const ValueId channels,
                          with_shape(context, build, heads.base, {batch, Dim(heads.width), tokens}, source));
-  return build.one(OpId::permute_copy_out, {channels, DimList{Dim(0), Dim(2), Dim(1)}}, source);
+  return permuted_by(build, channels, {0, 2, 1}, source);
 }
 
 bool cuts_heads(const ChannelHeads& heads, int64_t count) {
-  if (heads.stride == heads.size) return true;
-  return heads.width == count * heads.stride && heads.first + heads.size <= heads.stride;
+  return heads.stride == heads.size || heads.width == count * heads.stride;
 }
 
 Expected<ValueId> heads_of_rows(Context& context, ir::Builder& build, const ChannelHeads& heads, int64_t count,

@@ -7,7 +7,8 @@
 //     %r = aten::permute_copy(view(%x), [0, 2, 1])                   [1, 400, 512]: rows of tokens
 //     %q = permute(slice(view(%r, [1, 400, 4, 128]), 3, 0, 32, 1), [0, 2, 1, 3])
 //
-// Where channels are innermost in memory (channels_last), the rows are the image as it lies there.
+// Where channels are innermost in memory (channels_last), the rows of what is_convolved() (moved.h) are the image as it
+// lies there.
 #pragma once
 
 #include <optional>
@@ -29,10 +30,6 @@ struct ChannelHeads {
 /// What `from`, of sizes [batch, heads, tokens, size], or [batch, heads, size, tokens] where `turned`, is of channels;
 /// nothing where its tokens are not the innermost dimension of the base, or its heads are not regular.
 std::optional<ChannelHeads> channel_heads(const Context& context, const Strided& from, bool turned);
-
-/// Whether `value` is what a convolution gives, perhaps behind element-wise operators: its rows of tokens need no copy
-/// where channels are innermost.
-bool is_of_convolution(const Context& context, ir::ValueId value);
 
 /// The base as rows of tokens, [batch, tokens, width].
 Expected<ir::ValueId> rows_of_channels(Context& context, ir::Builder& build, const ChannelHeads& heads, ir::Dim batch,

@@ -110,6 +110,25 @@ TEST(ChannelHeads, KeysThatAreScaledAreScaledOnce) {
   }
 }
 
+// Rows of one channel are columns as well: what is read of them is not scaled yet.
+TEST(ChannelHeads, KeysOfOneChannelThatAreScaledAreScaledOnce) {
+  const Fused one = fused(R"(
+    method forward(%i: f32[1,1,2,3], %filter: f32[2,1,1,1], %q: f32[2,6,1], %v: f32[2,6,4]) {
+      %x: f32[1,2,2,3] = aten::convolution(%i, %filter, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+      %k: f32[1,2,6,1] = aten::view_copy(%x, [1, 2, 6, 1])
+      %s: f32[1,2,6,1] = aten::mul.Scalar(%k, 5.0)
+      %t: f32[1,2,1,6] = aten::transpose_copy.int(%s, -2, -1)
+      %t3: f32[2,1,6] = aten::view_copy(%t, [2, 1, 6])
+      %p: f32[2,6,6] = aten::bmm(%q, %t3)
+      %p4: f32[1,2,6,6] = aten::view_copy(%p, [1, 2, 6, 6])
+      %f: f32[1,2,6,6] = aten::_softmax(%p4, -1, false)
+      %f3: f32[2,6,6] = aten::view_copy(%f, [2, 6, 6])
+      %y: f32[2,6,4] = aten::bmm(%f3, %v)
+      return %y
+    })");
+  EXPECT_EQ(one.count("aten::bmm"), 0u) << one.text;
+}
+
 // Of heads of one channel, tokens and columns have the same distance.
 TEST(ChannelHeads, HeadsOfOneChannelStayWhatTheyAre) {
   std::string text = of_images("1", "2");

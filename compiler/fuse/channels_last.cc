@@ -209,13 +209,7 @@ class RegionLayout {
   }
 
   bool is_permutation(const Node& node, const std::vector<int64_t>& dims) const {
-    if (!node.is(OpId::permute_copy_out)) return false;
-    const auto& own = std::get<DimList>(node.args[arg::permute_copy_out::dims]);
-    if (own.size() != dims.size()) return false;
-    for (size_t i = 0; i < dims.size(); ++i) {
-      if (own[i] != Dim(dims[i])) return false;
-    }
-    return true;
+    return node.is(OpId::permute_copy_out) && passes::permutation(method_, node) == dims;
   }
 
   // The chains of views of the header. Whether the node began one.

@@ -195,6 +195,11 @@ Expected<ValueId> with_shape(Context& context, ir::Builder& build, ValueId value
   return build.one(ir::OpId::view_copy_out, {value, ir::DimList(shape)}, source);
 }
 
+const ir::Constant* known_constant(const Context& context, ValueId value) {
+  const ir::Constant* constant = value.valid() ? context.constant(ir::Argument(value)) : nullptr;
+  return constant != nullptr && constant->type.is_contiguous() && constant->blob.size() > 0 ? constant : nullptr;
+}
+
 std::vector<float> floats_of(const ir::Constant& constant) {
   const DType type = constant.type.dtype;
   std::vector<float> result(constant.blob.size() / element_size(type));

@@ -113,6 +113,9 @@ ir::ValueId behind_views(const Context& context, ir::ValueId value);
 Expected<ir::ValueId> with_shape(Context& context, ir::Builder& build, ir::ValueId value,
                                  const std::vector<ir::Dim>& shape, const std::string& source);
 
+/// The row-major constant that `value` is; null otherwise, and where it has no contents.
+const ir::Constant* known_constant(const Context& context, ir::ValueId value);
+
 /// Elements of a constant as f32. REQUIRES: it is f32, bf16 or f16, and row-major.
 std::vector<float> floats_of(const ir::Constant& constant);
 /// A row-major constant of f32.

@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "compiler/fuse/channel_heads.h"
+#include "compiler/fuse/moved.h"
 
 namespace berth::fuse {
 namespace {
 
 using ir::Dim;
-using ir::DimList;
 using ir::Node;
 using ir::NodeId;
-using ir::OpId;
 using ir::ValueId;
 
 // The cut whose groups `view` joins: [n, groups, size, places] becomes [n, groups * size, …places].
@@ -27,7 +26,7 @@ std::optional<ChannelHeads> joined_cut(const Context& context, const Node& view)
   const std::vector<Dim>& whole = context.type(heads->base).shape;
   const bool fits = image[1] == Dim(parts[1].value * heads->size) && whole.size() == image.size() &&
                     std::equal(image.begin() + 2, image.end(), whole.begin() + 2) && whole[0] == image[0];
-  return fits && is_of_convolution(context, heads->base) ? heads : std::nullopt;
+  return fits && is_convolved(context, heads->base) ? heads : std::nullopt;
 }
 
 Expected<passes::Action> visit_cut(Context& context, ir::Builder& build, NodeId id) {
@@ -41,8 +40,7 @@ Expected<passes::Action> visit_cut(Context& context, ir::Builder& build, NodeId 
   BERTH_ASSIGN_OR_RETURN(const ValueId cut, heads_of_rows(context, build, *heads, parts[1].value, rows, node.source));
   BERTH_ASSIGN_OR_RETURN(const ValueId columns,
                          with_shape(context, build, cut, {parts[0], parts[3], image[1]}, node.source));
-  BERTH_ASSIGN_OR_RETURN(const ValueId turned,
-                         build.one(OpId::permute_copy_out, {columns, DimList{Dim(0), Dim(2), Dim(1)}}, node.source));
+  BERTH_ASSIGN_OR_RETURN(const ValueId turned, permuted_by(build, columns, {0, 2, 1}, node.source));
   BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, turned, image, node.source));
   return context.replace(id, result);
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/channel_heads.h"
+#include "compiler/fuse/moved.h"
 #include "compiler/fuse/strided.h"
 #include "compiler/ir/same_product.h"
 
@@ -152,8 +153,8 @@ enum class MaskKind { kOther, kZero, kCausal };
 // What a constant mask of [.., queries, keys] does.
 MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidden) {
   *some_row_hidden = true;
-  const ir::Constant* constant = context.constant(Argument(match.mask));
-  if (constant == nullptr || !constant->type.is_contiguous() || constant->blob.size() == 0) return MaskKind::kOther;
+  const ir::Constant* constant = known_constant(context, match.mask);
+  if (constant == nullptr) return MaskKind::kOther;
   const bool truths = constant->type.dtype == DType::kBool;
   if (!truths && constant->type.dtype != DType::kF32) return MaskKind::kOther;
   const int64_t numel = ir::max_numel(constant->type, {});
@@ -327,8 +328,7 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
                                    source));
   ValueId ordered = made;
   if (match.by_channels) {
-    const ir::DimList order = {Dim(0), Dim(2), Dim(1)};
-    BERTH_ASSIGN_OR_RETURN(ordered, build.one(OpId::permute_copy_out, {made, order}, source));
+    BERTH_ASSIGN_OR_RETURN(ordered, permuted_by(build, made, {0, 2, 1}, source));
   }
   context.replaced(context.node(id).results[0], ordered);
   BERTH_ASSIGN_OR_RETURN(const ValueId result, with_shape(context, build, ordered, shape, source));

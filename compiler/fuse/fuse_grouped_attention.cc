@@ -6,6 +6,7 @@
 #include "compiler/fuse/attention_scores.h"
 #include "compiler/fuse/channel_heads.h"
 #include "compiler/fuse/key_limits.h"
+#include "compiler/fuse/moved.h"
 #include "compiler/fuse/wide_values.h"
 
 namespace berth::fuse {
@@ -291,14 +292,14 @@ class HeadsOfChannels {
     if (!regroup(context_.symbols(), sizes, &from) || !is_rows(context_, match_, from.base)) return ValueId{};
     const auto heads = channel_heads(context_, from, turned);
     const int64_t count = match_.heads.value;
-    if (!heads || !cuts_heads(*heads, count) || !is_of_convolution(context_, heads->base)) return ValueId{};
+    if (!heads || !cuts_heads(*heads, count) || !is_convolved(context_, heads->base)) return ValueId{};
     if (heads->base != base_ || tokens != tokens_) {
       BERTH_ASSIGN_OR_RETURN(rows_, rows_of_channels(context_, build_, *heads, match_.batch, tokens, source_));
       base_ = heads->base;
       tokens_ = tokens;
     }
     BERTH_ASSIGN_OR_RETURN(const ValueId cut, heads_of_rows(context_, build_, *heads, count, rows_, source_));
-    return build_.one(OpId::permute_copy_out, {cut, ir::DimList{Dim(0), Dim(2), Dim(1), Dim(3)}}, source_);
+    return permuted_by(build_, cut, {0, 2, 1, 3}, source_);
   }
 
  private:

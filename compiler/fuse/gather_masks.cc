@@ -43,10 +43,8 @@ ScoreShape sizes_of(const Context& context, ValueId value) {
 }
 
 const ir::Constant* constant_of_floats(const Context& context, ValueId value) {
-  const ir::Constant* constant = value.valid() ? context.constant(Argument(value)) : nullptr;
-  const bool fits = constant != nullptr && constant->type.dtype == DType::kF32 && constant->type.is_contiguous() &&
-                    constant->blob.size() > 0;
-  return fits ? constant : nullptr;
+  const ir::Constant* constant = known_constant(context, value);
+  return constant != nullptr && constant->type.dtype == DType::kF32 ? constant : nullptr;
 }
 
 // Whether sizes of scores end with heads, queries and keys, and those before are the windows.

@@ -8,8 +8,9 @@
 namespace berth::fuse {
 namespace {
 
-const Constants kScores = {{"bias", {1, 2, 4, 4}}, {"shift", {1, 3, 1, 4, 4}}, {"each", {6, 1, 4, 4}},
-                           {"row", {4}},           {"factor", {2, 1, 1}},      {"whole", {6, 2, 4, 4}}};
+const Constants kScores = {
+    {"bias", {1, 2, 4, 4}}, {"shift", {1, 3, 1, 4, 4}}, {"each", {6, 1, 4, 4}}, {"images", {2, 1, 1, 4, 4}},
+    {"row", {4}},           {"factor", {2, 1, 1}},      {"whole", {6, 2, 4, 4}}};
 
 // Two heads of five columns in `count` windows of four tokens; `made` makes %e of %s.
 Fused windows(const std::string& made, int count = 3, const std::string& results = "%y") {
@@ -59,6 +60,13 @@ TEST(GatherMasks, EachImageHasTheMasksOfItsWindows) {
                             6);
   EXPECT_EQ(one.count("berth::grouped_attention"), 1u) << one.text;
   EXPECT_EQ(mask_of(one), "f32[6,1,4,4]");
+  const Fused images = windows(R"(
+      %w: f32[2,3,2,4,4] = aten::view_copy(%s, [2, 3, 2, 4, 4])
+      %a: f32[2,3,2,4,4] = aten::add.Tensor(%w, %images, 1)
+      %b: f32[2,3,2,4,4] = aten::add.Tensor(%a, %shift, 1)
+      %e: f32[6,2,4,4] = aten::view_copy(%b, [6, 2, 4, 4]))",
+                               6);
+  EXPECT_EQ(mask_of(images), "f32[6,1,4,4]");
   EXPECT_EQ(mask_of(windows(R"(
       %a: f32[6,2,4,4] = aten::add.Tensor(%s, %each, 1)
       %b: f32[6,2,4,4] = aten::add.Tensor(%a, %whole, 1)
@@ -123,6 +131,32 @@ TEST(GatherMasks, NoWindowsAndNoHeadsStayWhatTheyAre) {
       return %o
 )"));
     EXPECT_EQ(heads.text.find("%mask"), std::string::npos) << heads.text;
+  }
+}
+
+// Their sum would be in the file as often as there are layers.
+TEST(GatherMasks, SumsOfMoreThanFourMebibytesStay) {
+  for (const auto& [tokens, stays] : {std::pair{"1024", 0u}, {"1025", 1u}}) {
+    const Fused one = fused(filled(R"(
+      const @row: f32[$n] = splat<0.5>
+      const @column: f32[$n,1] = splat<0.25>
+      method forward(%q: f32[1,1,$n,2], %k: f32[1,1,2,$n], %v: f32[1,1,$n,2]) {
+        %row: f32[$n] = const @row
+        %column: f32[$n,1] = const @column
+        %q3: f32[1,$n,2] = aten::view_copy(%q, [1, $n, 2])
+        %k3: f32[1,2,$n] = aten::view_copy(%k, [1, 2, $n])
+        %v3: f32[1,$n,2] = aten::view_copy(%v, [1, $n, 2])
+        %s3: f32[1,$n,$n] = aten::bmm(%q3, %k3)
+        %s: f32[1,1,$n,$n] = aten::view_copy(%s3, [1, 1, $n, $n])
+        %a: f32[1,1,$n,$n] = aten::add.Tensor(%s, %row, 1)
+        %e: f32[1,1,$n,$n] = aten::add.Tensor(%a, %column, 1)
+        %f: f32[1,1,$n,$n] = aten::_softmax(%e, -1, false)
+        %f3: f32[1,$n,$n] = aten::view_copy(%f, [1, $n, $n])
+        %o: f32[1,$n,2] = aten::bmm(%f3, %v3)
+        return %o
+      })",
+                                   {{"n", tokens}}));
+    EXPECT_EQ(one.count("aten::_softmax"), stays) << tokens;
   }
 }
 

@@ -128,6 +128,19 @@ TEST(MovePermutes, ConcatenationsOfFramesStandBeforeThePermutation) {
   }
 }
 
+// What reads them as one tensor of several images has no order for their channels.
+TEST(MovePermutes, StacksOfImagesAreJoinedWhereTheyWere) {
+  const Fused one = frames(R"(
+    %c: f32[5,4,6,6] = aten::convolution(%x, %w, %b, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+    %r: f32[5,4,6,6] = aten::relu(%c)
+    %f: f32[1,5,4,6,6] = aten::view_copy(%c, [1, 5, 4, 6, 6])
+    %g: f32[1,5,4,6,6] = aten::view_copy(%r, [1, 5, 4, 6, 6])
+    %j: f32[1,10,4,6,6] = aten::cat([%f, %g], 1)
+    return %j
+)");
+  EXPECT_NE(one.text.find("f32[1,10,4,6,6] = aten::cat("), std::string::npos) << one.text;
+}
+
 TEST(MovePermutes, OthersStay) {
   // Each row by itself; another order; read elsewhere; not of a convolution; a number for each column.
   for (const char* body : {"%r: f32[1,4,5,6,6] = aten::_softmax(%p, 2, false)\n",

@@ -67,9 +67,9 @@ struct Movement {
   Strided from() const { return follow(context, input, scaled, depth); }
 };
 
-using Moved = std::optional<Strided>;
+using Followed = std::optional<Strided>;
 
-Moved follow_order(const Movement& move) {
+Followed follow_order(const Movement& move) {
   const std::vector<int64_t> order = passes::permutation(move.context.method(), move.node);
   if (order.size() != move.rank()) return std::nullopt;
   const Strided from = move.from();
@@ -83,7 +83,7 @@ Moved follow_order(const Movement& move) {
 
 // Leading dimensions that are joined, kept in front while others change places, and split again: as if they had never
 // been joined, which they cannot be where they are not regular. torch.onnx turns the keys of heads so.
-Moved follow_joined(const Movement& move) {
+Followed follow_joined(const Movement& move) {
   const Context& context = move.context;
   const Node* turn = context.maker(move.input);
   if (turn == nullptr) return std::nullopt;
@@ -112,10 +112,11 @@ Moved follow_joined(const Movement& move) {
   return out;
 }
 
-Moved follow_reshape(const Movement& move) {
-  if (Moved out = follow_joined(move)) return out;
+Followed follow_reshape(const Movement& move) {
+  if (Followed out = follow_joined(move)) return out;
   Strided out = move.from();
-  return regroup(move.context.symbols(), move.context.type(move.value).shape, &out) ? Moved(std::move(out)) : Moved();
+  return regroup(move.context.symbols(), move.context.type(move.value).shape, &out) ? Followed(std::move(out))
+                                                                                    : Followed();
 }
 
 // From an index of a dimension on.
@@ -126,7 +127,7 @@ bool begin_at(const Movement& move, const ir::Argument& index, size_t dim, Strid
   return begin.has_value();
 }
 
-Moved follow_select(const Movement& move) {
+Followed follow_select(const Movement& move) {
   const auto d = dim_of(move.node.args[arg::select_copy_int_out::dim], move.rank());
   if (!d) return std::nullopt;
   Strided out = move.from();
@@ -136,7 +137,7 @@ Moved follow_select(const Movement& move) {
   return out;
 }
 
-Moved follow_slice(const Movement& move) {
+Followed follow_slice(const Movement& move) {
   const auto d = dim_of(move.node.args[arg::slice_copy_Tensor_out::dim], move.rank());
   if (!d || move.node.args[arg::slice_copy_Tensor_out::step] != ir::Argument(ir::Dim(1))) return std::nullopt;
   Strided out = move.from();
@@ -145,7 +146,7 @@ Moved follow_slice(const Movement& move) {
   return out;
 }
 
-Moved follow_split(const Movement& move) {
+Followed follow_split(const Movement& move) {
   const auto d = dim_of(move.node.args[arg::split_with_sizes_copy_out::dim], move.rank());
   if (!d) return std::nullopt;
   Strided out = move.from();
@@ -160,7 +161,7 @@ Moved follow_split(const Movement& move) {
 }
 
 // A product with a number, or a quotient by one.
-Moved follow_product(const Context& context, const Node& node, ValueId value, int depth) {
+Followed follow_product(const Context& context, const Node& node, ValueId value, int depth) {
   const bool divided = node.is(OpId::div_out) || node.is(OpId::div_Scalar_out);
   if (!divided && !node.is(OpId::mul_out) && !node.is(OpId::mul_Scalar_out)) return std::nullopt;
   for (size_t k = 0; k < 2; ++k) {
@@ -176,9 +177,9 @@ Moved follow_product(const Context& context, const Node& node, ValueId value, in
 }
 
 // What `value`, which `node` makes, is of the base of what the node reads; nothing when it is not a movement.
-Moved follow_movement(const Context& context, const Node& node, ValueId value, bool scaled, int depth) {
+Followed follow_movement(const Context& context, const Node& node, ValueId value, bool scaled, int depth) {
   if (scaled) {
-    if (Moved out = follow_product(context, node, value, depth)) return out;
+    if (Followed out = follow_product(context, node, value, depth)) return out;
   }
   const ValueId* input = node.args.empty() ? nullptr : std::get_if<ValueId>(&node.args.front());
   if (input == nullptr || !is_row_major(context, *input)) return std::nullopt;
@@ -194,7 +195,7 @@ Moved follow_movement(const Context& context, const Node& node, ValueId value, b
 Strided follow(const Context& context, ValueId value, bool scaled, int depth) {
   const Node* node = context.maker(value);
   if (node == nullptr || depth >= kMaxDepth) return whole(context, value);
-  const Moved moved = follow_movement(context, *node, value, scaled, depth + 1);
+  const Followed moved = follow_movement(context, *node, value, scaled, depth + 1);
   return moved ? *moved : whole(context, value);
 }
 
@@ -242,6 +243,10 @@ bool regroup(ir::Symbols& symbols, const std::vector<Dim>& sizes, Strided* from)
 bool is_row_major(const Context& context, ValueId value) {
   const ir::TensorType* type = context.method().value(value).tensor();
   return type != nullptr && type->is_contiguous();
+}
+
+bool is_row_major_f32(const Context& context, ValueId value) {
+  return value.valid() && is_row_major(context, value) && context.type(value).dtype == DType::kF32;
 }
 
 bool is_plain(const Context& context, ValueId value) {

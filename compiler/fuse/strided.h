@@ -28,6 +28,8 @@ bool regroup(ir::Symbols& symbols, const std::vector<ir::Dim>& sizes, Strided* f
 
 /// Whether it is a tensor in row-major order.
 bool is_row_major(const Context& context, ir::ValueId value);
+/// Whether it is of f32 too; false where `value` is invalid.
+bool is_row_major_f32(const Context& context, ir::ValueId value);
 /// Whether it has known sizes too.
 bool is_plain(const Context& context, ir::ValueId value);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/fuse/strided.h"
+
 namespace berth::fuse {
 namespace {
 
@@ -31,11 +33,6 @@ struct WeighedProduct {
   ValueId weights;  // [..., 1] of as many elements as there are rows; invalid where there are none
 };
 
-bool is_plain_f32(const Context& context, ValueId value) {
-  const ir::TensorType& type = context.type(value);
-  return type.dtype == DType::kF32 && type.is_contiguous();
-}
-
 // Sums over dimensions side by side, right before the last.
 std::optional<Summed> summed(const Context& context, const Node& node) {
   static_assert(size_t{arg::sum_IntList_out::dim} == size_t{arg::mean_out::dim} &&
@@ -44,8 +41,8 @@ std::optional<Summed> summed(const Context& context, const Node& node) {
   const DimList* const dims = std::get_if<DimList>(&node.args[arg::mean_out::dim]);
   Summed found;
   found.value = value_argument(node, arg::mean_out::self);
-  if (dims == nullptr || dims->empty() || !found.value.valid() || !is_plain_f32(context, found.value) ||
-      !is_plain_f32(context, node.results[0]) || context.uses(found.value) != 1) {
+  if (dims == nullptr || dims->empty() || !found.value.valid() || !is_row_major_f32(context, found.value) ||
+      !is_row_major_f32(context, node.results[0]) || context.uses(found.value) != 1) {
     return std::nullopt;
   }
   const ir::TensorType& type = context.type(found.value);
@@ -85,7 +82,7 @@ std::optional<WeighedProduct> product_of(const Context& context, ValueId value, 
   product.rows = value_argument(*node, left);
   product.matrix = value_argument(*node, left + 1);
   const std::vector<Dim> shape = {Dim(of.sums * of.rows), Dim(of.columns)};
-  if (context.type(base).shape != shape || !is_plain_f32(context, product.rows)) return std::nullopt;
+  if (context.type(base).shape != shape || !is_row_major_f32(context, product.rows)) return std::nullopt;
   return product;
 }
 
@@ -94,7 +91,7 @@ std::optional<WeighedProduct> weighed_product_of(const Context& context, const S
   if (node == nullptr || !node->is(OpId::mul_out) || of.is_mean) return product_of(context, of.value, of);
   for (size_t k = 0; k < 2; ++k) {
     const ValueId value = value_argument(*node, k), weights = value_argument(*node, 1 - k);
-    if (!value.valid() || !weights.valid() || !is_plain_f32(context, weights)) continue;
+    if (!value.valid() || !weights.valid() || !is_row_major_f32(context, weights)) continue;
     std::vector<Dim> shape = context.type(of.value).shape;
     if (context.type(value).shape != shape) continue;
     shape.back() = Dim(1);

@@ -14,12 +14,6 @@ using ir::ValueId;
 
 constexpr int64_t kMostCopied = 1 << 20;  // bytes
 
-// A matrix, or a vector of one row, whose contents are known.
-const ir::Constant* known(const Context& context, ValueId value) {
-  const ir::Constant* constant = value.valid() ? context.constant(Argument(value)) : nullptr;
-  return constant != nullptr && constant->type.is_contiguous() && constant->blob.size() > 0 ? constant : nullptr;
-}
-
 ValueId columns_of_constant(ir::Builder& build, const ir::Constant& constant, int64_t begin, int64_t count) {
   ir::TensorType type = constant.type;
   const std::string name = constant.name;  // constants move when one is added
@@ -67,10 +61,11 @@ Columns columns_of(const Context& context, const Node& node) {
   if (!sum && !product->is(OpId::mm_out)) return {};
   columns.matrix_at = sum ? size_t{arg::addmm_out::mat2} : size_t{arg::mm_out::mat2};
   columns.matrix = value_argument(*product, columns.matrix_at);
-  if (known(context, columns.matrix) == nullptr) return {};
+  if (known_constant(context, columns.matrix) == nullptr) return {};
   if (sum) {
     columns.bias = value_argument(*product, arg::addmm_out::self);
-    if (known(context, columns.bias) == nullptr || context.type(columns.bias).shape != std::vector<Dim>{all.back()}) {
+    if (known_constant(context, columns.bias) == nullptr ||
+        context.type(columns.bias).shape != std::vector<Dim>{all.back()}) {
       return {};
     }
   }
@@ -88,7 +83,7 @@ Expected<passes::Action> take_part(Context& context, ir::Builder& build, NodeId 
   const std::string source = columns.product->source;
   const std::vector<Dim> shape = context.type(context.node(id).results[0]).shape;
   const auto cut = [&](ValueId constant) {
-    return columns_of_constant(build, *known(context, constant), columns.begin, columns.count);
+    return columns_of_constant(build, *known_constant(context, constant), columns.begin, columns.count);
   };
   args[columns.matrix_at] = cut(columns.matrix);
   if (columns.bias.valid()) args[arg::addmm_out::self] = cut(columns.bias);

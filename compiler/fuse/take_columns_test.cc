@@ -50,6 +50,33 @@ TEST(TakeColumns, ProductsOfOneMatrixEachHaveTheirColumns) {
   EXPECT_EQ(one.text.find("f32[2,4] = berth::linear"), std::string::npos) << one.text;
 }
 
+TEST(TakeColumns, AProductThatIsReadBesideItsViewIsComputedOnce) {
+  const Fused one = fused(std::string(kFourColumns) + R"(
+      %m: f32[2,4] = aten::mm(%x, %w)
+      %v: f32[1,2,4] = aten::view_copy(%m, [1, 2, 4])
+      %y: f32[1,2,2] = aten::slice_copy.Tensor(%v, -1, 1, 3, 1)
+      return %y, %m
+    })");
+  EXPECT_EQ(one.count("berth::linear"), 1u) << one.text;
+}
+
+// A copy of more than a mebibyte, of a matrix that the file has anyway.
+TEST(TakeColumns, LargeMatricesThatOthersReadStayWhole) {
+  for (const auto& [rows, whole] : {std::pair{"512", false}, {"513", true}}) {
+    const Fused one = fused(filled(R"(
+      const @w: f32[$k,1024] = splat<0.125>
+      method forward(%x: f32[2,$k], %z: f32[1,$k]) {
+        %w: f32[$k,1024] = const @w
+        %m: f32[2,1024] = aten::mm(%x, %w)
+        %s: f32[2,512] = aten::slice_copy.Tensor(%m, 1, 512, 1024, 1)
+        %n: f32[1,1024] = aten::mm(%z, %w)
+        return %s, %n
+      })",
+                                   {{"k", rows}}));
+    EXPECT_EQ(one.text.find("f32[2,1024] = berth::linear") != std::string::npos, whole) << rows;
+  }
+}
+
 // Every second column, and the columns of a view with other rows.
 TEST(TakeColumns, OtherPartsAreTakenOfTheProduct) {
   const char* const kForms[] = {

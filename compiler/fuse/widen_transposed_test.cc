@@ -48,6 +48,18 @@ TEST(WidenTransposed, WindowsNeedNotBeMultiplesOfTheirStride) {
   EXPECT_TRUE(is_widened(s));
 }
 
+// A stride more than the image has is nearly all of a small one.
+TEST(WidenTransposed, WindowsOfThreeAreWorthItFromSevenPlacesOn) {
+  for (const auto& [side, result, wide] : {std::tuple{"7", "15", true}, {"6", "13", false}}) {
+    Sizes s;
+    s.weight = {8, 2, 3, 3};
+    s.padding = "[0, 0]";
+    s.image = std::string("[1,8,") + side + "," + side + "]";
+    s.result = std::string("[1,2,") + result + "," + result + "]";
+    EXPECT_EQ(is_widened(s), wide) << side;
+  }
+}
+
 TEST(WidenTransposed, PaddingIsCutOnItsOwnSide) {
   Sizes s;
   s.padding = "[0, 1]";
