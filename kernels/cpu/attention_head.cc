@@ -26,7 +26,8 @@ struct Layout {
       : key_columns(whole_vectors(head.keys) * kLanes),
         value_columns(whole_vectors(head.value_size) * kLanes),
         score_columns(std::min(key_columns, kAttentionKeys)),
-        packs_values(value_columns != head.value_size || !head.key.is_wide()) {}
+        turns_values(head.value_size <= kLanes / 2 && !head.causal && head.last == nullptr),
+        packs_values(turns_values || value_columns != head.value_size || !head.key.is_wide()) {}
 
   float* keys(float* scratch) const { return scratch; }
   float* scores(const AttentionHead& head, float* scratch) const { return scratch + key_columns * head.size; }
@@ -37,7 +38,7 @@ struct Layout {
     return sums(head, scratch) + kAttentionRows * value_columns;
   }
   size_t floats(const AttentionHead& head) const {
-    const int64_t values = packs_values ? head.keys * value_columns : 0;
+    const int64_t values = turns_values ? key_columns * head.value_size : packs_values ? head.keys * value_columns : 0;
     const int64_t all =
         key_columns * head.size + kAttentionRows * score_columns + kAttentionRows * value_columns + values;
     return (all + 15) / 16 * 16;
@@ -46,6 +47,7 @@ struct Layout {
   int64_t key_columns;    // keys, filled up to whole registers
   int64_t value_columns;  // elements of a row of values, the same
   int64_t score_columns;
+  bool turns_values;  // each element of all keys side by side: rows of few elements would leave registers empty
   bool packs_values;
 };
 
@@ -107,6 +109,20 @@ void pack_narrow_panel(const AttentionHead& head, int64_t first, int64_t width, 
   for (int64_t e = 0; e < head.size; ++e) std::fill(out + e * width + valid, out + (e + 1) * width, 0.0f);
 }
 
+// Values as out[element * key_columns + key], zeros past the last key.
+void turn_values(const AttentionHead& head, const Layout& layout, float* out) {
+  float row[kLanes];
+  for (int64_t j = 0; j < head.keys; ++j) {
+    const portable::CacheRows value = head.value.from(j * head.value_row);
+    const float* elements = value.is_wide() ? value.as<float>() : row;
+    if (!value.is_wide()) widen(value.dtype, value.data, row, head.value_size);
+    for (int64_t e = 0; e < head.value_size; ++e) out[e * layout.key_columns + j] = elements[e];
+  }
+  for (int64_t e = 0; e < head.value_size; ++e) {
+    std::fill(out + e * layout.key_columns + head.keys, out + (e + 1) * layout.key_columns, 0.0f);
+  }
+}
+
 void pack(const AttentionHead& head, float* scratch) {
   const Layout layout(head);
   float* keys = layout.keys(scratch);
@@ -115,6 +131,7 @@ void pack(const AttentionHead& head, float* scratch) {
     float* panel = keys + first * head.size;
     head.key.is_wide() ? pack_panel(head, first, width, panel) : pack_narrow_panel(head, first, width, panel);
   }
+  if (layout.turns_values) return turn_values(head, layout, layout.values(head, scratch));
   if (!layout.packs_values) return;
   float* values = layout.values(head, scratch);
   for (int64_t j = 0; j < head.keys; ++j) {
@@ -197,9 +214,46 @@ void multiply_values(const AttentionHead& head, const Layout& layout, const Bloc
   }
 }
 
+// The sums of a row of scores, whole registers, times each element of the values that lie turned.
+template <int kElements>
+HWY_INLINE void add_turned(const float* scores, const float* values, int64_t value_row, int64_t columns, bool add,
+                           float* sums) {
+  const FloatTag d;
+  FloatVector sum[kElements];
+  BERTH_UNROLL_FULL
+  for (int e = 0; e < kElements; ++e) sum[e] = hn::Zero(d);
+  for (int64_t j = 0; j < columns; j += kLanes) {
+    const FloatVector score = hn::LoadU(d, scores + j);
+    BERTH_UNROLL_FULL
+    for (int e = 0; e < kElements; ++e) sum[e] = hn::MulAdd(score, hn::LoadU(d, values + e * value_row + j), sum[e]);
+  }
+  BERTH_UNROLL_FULL
+  for (int e = 0; e < kElements; ++e) {
+    const float all = hn::GetLane(hn::SumOfLanes(d, sum[e]));
+    sums[e] = add ? sums[e] + all : all;
+  }
+}
+
+void multiply_turned_values(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+  const float* values = layout.values(head, scratch) + block.first;
+  const int64_t columns = whole_vectors(block.keys) * kLanes;
+  for (int64_t i = 0; i < block.rows; ++i) {
+    const float* scores = layout.scores(head, scratch) + i * layout.score_columns;
+    float* sums = layout.sums(head, scratch) + i * layout.value_columns;
+    int64_t e = 0;
+    for (; e + 4 <= head.value_size; e += 4) {
+      add_turned<4>(scores, values + e * layout.key_columns, layout.key_columns, columns, block.first > 0, sums + e);
+    }
+    for (; e < head.value_size; ++e) {
+      add_turned<1>(scores, values + e * layout.key_columns, layout.key_columns, columns, block.first > 0, sums + e);
+    }
+  }
+}
+
 // What a query does not see must not even be multiplied by 0: it may be infinite. So rows share the keys that the first
 // of them sees, and those on the diagonal are added row by row.
 void multiply_values(const AttentionHead& head, const Layout& layout, const Block& block, float* scratch) {
+  if (layout.turns_values) return multiply_turned_values(head, layout, block, scratch);
   const bool add = block.first > 0;
   for (int64_t i = 0; i < block.rows; i += kTileRows) {
     const int64_t rows = std::min<int64_t>(kTileRows, block.rows - i);
@@ -212,55 +266,118 @@ void multiply_values(const AttentionHead& head, const Layout& layout, const Bloc
   }
 }
 
-void mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {
-  const int64_t at = row * head.mask_row + block.first * head.mask_column;
-  if (head.mask != nullptr && head.mask_column == 1) {
-    const float* mask = head.mask + at;
-    for (int64_t j = 0; j < visible; ++j) scores[j] += mask[j];
-  } else if (head.mask != nullptr) {
-    for (int64_t j = 0; j < visible; ++j) scores[j] += head.mask[at + j * head.mask_column];
+// Numbers that are added to a row of scores.
+struct Added {
+  const float* numbers = nullptr;  // none
+  int64_t column = 1;
+
+  void add_to(float* scores, int64_t n) const {
+    for (int64_t j = 0; j < n && numbers != nullptr; ++j) scores[j] += numbers[j * column];
   }
+};
+
+Added mask_of(const AttentionHead& head, const Block& block, int64_t row) {
+  if (head.mask == nullptr) return {};
+  return {head.mask + row * head.mask_row + block.first * head.mask_column, head.mask_column};
+}
+
+Added bias_of(const AttentionHead& head, const Block& block, int64_t row) {
+  if (head.bias == nullptr) return {};
+  return {head.bias + row * head.bias_row + block.first * head.bias_column, head.bias_column};
+}
+
+void hide_keys(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {
   if (head.before != nullptr) {
     std::fill_n(scores, std::clamp<int64_t>(limit(head, head.before[row]) + 1 - block.first, 0, visible),
                 kMinusInfinity);
   }
   if (head.allowed != nullptr) {
-    for (int64_t j = 0; j < visible; ++j) {
-      scores[j] = head.allowed[at + j * head.mask_column] ? scores[j] : kMinusInfinity;
-    }
+    const bool* allowed = head.allowed + row * head.mask_row + block.first * head.mask_column;
+    for (int64_t j = 0; j < visible; ++j) scores[j] = allowed[j * head.mask_column] ? scores[j] : kMinusInfinity;
   }
 }
 
-// Of the first n numbers of whole registers.
-float largest(const float* x, int64_t n) {
+// x[j] plus what `mask` and `bias` have there, unless they are null, for j in [0, n); returns the largest.
+float add_masks(const float* mask, const float* bias, int64_t n, float* x) {
   const FloatTag d;
   const FloatVector least = hn::Set(d, kMinusInfinity);
   FloatVector max = least;
   int64_t j = 0;
-  for (; j + kLanes <= n; j += kLanes) max = hn::Max(max, hn::LoadU(d, x + j));
+  for (; j + kLanes <= n; j += kLanes) {
+    FloatVector sum = hn::LoadU(d, x + j);
+    if (mask != nullptr) sum = hn::Add(sum, hn::LoadU(d, mask + j));
+    if (bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, bias + j));
+    if (mask != nullptr || bias != nullptr) hn::StoreU(sum, d, x + j);
+    max = hn::Max(max, sum);
+  }
   if (j < n) {
-    const auto rest = hn::FirstN(d, n - j);
-    max = hn::Max(max, hn::IfThenElse(rest, hn::LoadU(d, x + j), least));
+    FloatVector sum = hn::LoadU(d, x + j);
+    if (mask != nullptr) sum = hn::Add(sum, load_part(mask + j, n - j));
+    if (bias != nullptr) sum = hn::Add(sum, load_part(bias + j, n - j));
+    hn::StoreU(sum, d, x + j);
+    max = hn::Max(max, hn::IfThenElse(hn::FirstN(d, n - j), sum, least));
   }
   return hn::GetLane(hn::MaxOfLanes(d, max));
 }
 
+// Applies the masks to the first `visible` scores of a row of whole registers; returns the largest.
+float mask_row(const AttentionHead& head, const Block& block, int64_t row, int64_t visible, float* scores) {
+  const Added mask = mask_of(head, block, row), bias = bias_of(head, block, row);
+  const bool hides = head.before != nullptr || head.allowed != nullptr;
+  if (!hides && mask.column == 1 && bias.column == 1) return add_masks(mask.numbers, bias.numbers, visible, scores);
+  mask.add_to(scores, visible);
+  bias.add_to(scores, visible);
+  hide_keys(head, block, row, visible, scores);
+  return add_masks(nullptr, nullptr, visible, scores);
+}
+
+// 2^y for y <= 0: 0 where the result would be denormal, NaN for NaN. (The polynomial was fitted for this file to the
+// least largest error; it is 1 at 0.)
+HWY_INLINE FloatVector power_of_two(FloatVector y) {
+  const FloatTag d;
+  const FloatVector round = hn::Set(d, 12582912.0f);  // 1.5 * 2^23
+  const FloatVector shifted = hn::Add(y, round);
+  const FloatVector n = hn::Sub(shifted, round);
+  const FloatVector r = hn::Sub(y, n);
+  FloatVector p = hn::Set(d, 1.535336196e-04f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.339887502e-03f));
+  p = hn::MulAdd(p, r, hn::Set(d, 9.618436918e-03f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.550332367e-02f));
+  p = hn::MulAdd(p, r, hn::Set(d, 2.402264774e-01f));
+  p = hn::MulAdd(p, r, hn::Set(d, 6.931471825e-01f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const FloatVector least = hn::Set(d, -125.0f);
+#if HWY_TARGET == HWY_AVX3
+  // One instruction where others take six: p * 2^n, or 0 where y is less.
+  return FloatVector{_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(y.raw, least.raw, _CMP_NLT_UQ), p.raw, n.raw)};
+#else
+  // The low bits of `shifted` are n; adding it to the exponent of p, which is in [0.7, 1.5), stays in range.
+  const hn::RebindToSigned<FloatTag> di;
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
+  const FloatVector scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
+  return hn::IfThenElse(hn::Eq(y, y), hn::IfThenZeroElse(hn::Lt(y, least), scaled), y);
+#endif
+}
+
+constexpr float kLog2E = 1.442695041f;
+
 // x[j] = e^(x[j] - max) for j in [0, n), and 0 up to `filled`, a multiple of a register; returns the sum.
 float exponentiate(float* x, int64_t n, int64_t filled, float max) {
   const FloatTag d;
+  const FloatVector factor = hn::Set(d, kLog2E);
   const FloatVector shift = hn::Set(d, max);
   FloatVector sum = hn::Zero(d);
   int64_t j = 0;
   for (; j + kLanes <= n; j += kLanes) {
-    const FloatVector e = exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift));
+    const FloatVector e = power_of_two(hn::Mul(hn::Sub(hn::LoadU(d, x + j), shift), factor));
     hn::StoreU(e, d, x + j);
     sum = hn::Add(sum, e);
   }
   if (j < n) {
-    const auto rest = hn::FirstN(d, n - j);
-    const FloatVector e = hn::IfThenElseZero(rest, exp_of_negative(hn::Sub(hn::LoadU(d, x + j), shift)));
-    hn::StoreU(e, d, x + j);
-    sum = hn::Add(sum, e);
+    const FloatVector e = power_of_two(hn::Mul(hn::Sub(hn::LoadU(d, x + j), shift), factor));
+    const FloatVector seen = hn::IfThenElseZero(hn::FirstN(d, n - j), e);
+    hn::StoreU(seen, d, x + j);
+    sum = hn::Add(sum, seen);
     j += kLanes;
   }
   for (; j < filled; j += kLanes) hn::StoreU(hn::Zero(d), d, x + j);
@@ -288,9 +405,8 @@ void soften(const AttentionHead& head, const Layout& layout, const Block& block,
   for (int64_t i = 0; i < block.rows; ++i) {
     float* row = scores + i * layout.score_columns;
     const int64_t visible = visible_keys(head, block, block.row + i);
-    mask_row(head, block, block.row + i, visible, row);
     const float before = running.max[i];
-    const float max = std::max(before, largest(row, visible));
+    const float max = std::max(before, mask_row(head, block, block.row + i, visible, row));
     // Where nothing is visible so far, 0 keeps the exponentials at 0 rather than at NaN.
     const float shift = max == kMinusInfinity ? 0.0f : max;
     const float sum = exponentiate(row, visible, filled, shift);

@@ -32,6 +32,9 @@ struct AttentionHead {
   const float* mask = nullptr;
   const bool* allowed = nullptr;
   int64_t mask_row = 0, mask_column = 0;
+  /// Numbers that are added beside the mask; null: none.
+  const float* bias = nullptr;
+  int64_t bias_row = 0, bias_column = 0;
   int64_t keys = 0;
   int64_t size = 0;        // elements of a row of queries or keys
   int64_t value_size = 0;  // of values or results
