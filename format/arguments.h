@@ -271,6 +271,8 @@ namespace fused_conv_out { enum : size_t { input, weight, bias, residual, stride
 namespace fused_linear_out { enum : size_t { input, weight, bias, residual, activation, alpha, beta, packing, dtype }; }
 namespace fused_attention_out { enum : size_t { query, key, value, mask, heads, head_size, query_column, key_column,
     value_column, scale, causal }; }
+namespace fused_attention_biased_out { enum : size_t { query, key, value, bias, mask, heads, head_size, query_column,
+    key_column, value_column, scale }; }
 namespace fused_elementwise_out { enum : size_t { inputs, code, constants }; }
 namespace fused_lstm_cell_out { enum : size_t { gates, hidden, cell, weight, packing }; }
 namespace fused_lstm_out { enum : size_t { gates, hidden, cell, weight, reverse }; }

@@ -107,7 +107,7 @@ double flops_of(std::string_view name, Span<EValue* const> args) {
       name == "berth::narrow_linear.out")
     return product_flops(args, arg::mm_out::self);
   if (name == "aten::addmm.out") return product_flops(args, arg::addmm_out::mat1);
-  if (name == "berth::attention.out") return attention_flops(args);
+  if (name == "berth::attention.out" || name == "berth::attention.biased_out") return attention_flops(args);
   // With all keys: how many a query sees is known to the run alone.
   if (name == "berth::grouped_attention.out") {
     return 4 * numel(tensor_at(args, args.size() - 1)) * size_of(tensor_at(args, arg::grouped_attention_out::key), 2);

@@ -1,5 +1,9 @@
 #include "compiler/fuse/attention_scores.h"
 
+#include <algorithm>
+
+#include "compiler/ir/same_product.h"
+
 namespace berth::fuse {
 
 using ir::Dim;
@@ -9,8 +13,19 @@ using ir::ValueId;
 
 namespace {
 
-// Whether `value` is a product of matrices behind views and numbers that scale it.
-bool is_scaled_product(const Context& context, ValueId value) {
+bool is_scaled_product(const Context& context, ValueId value, int sums);
+
+std::optional<size_t> scores_of_sum(const Context& context, const Node& sum, int sums) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const ValueId term = value_argument(sum, i);
+    if (!term.valid() || context.type(term).shape != context.type(sum.results[0]).shape) continue;
+    if (is_scaled_product(context, term, sums)) return i;
+  }
+  return std::nullopt;
+}
+
+// Whether `value` is a product of matrices behind views, numbers that scale it and at most `sums` sums.
+bool is_scaled_product(const Context& context, ValueId value, int sums) {
   constexpr int kMostSteps = 16;
   for (int step = 0; step < kMostSteps && value.valid(); ++step) {
     const Node* node = context.maker(value);
@@ -21,7 +36,7 @@ bool is_scaled_product(const Context& context, ValueId value) {
     } else if (const auto scaled = read_scaled(context, *node)) {
       value = scaled->from;
     } else {
-      return false;
+      return sums > 0 && node->is(OpId::add_out) && scores_of_sum(context, *node, sums - 1).has_value();
     }
   }
   return false;
@@ -49,14 +64,7 @@ std::optional<Scaled> read_scaled(const Context& context, const Node& node) {
   return Scaled{value_argument(node, 1 - number), product ? *factor : 1 / *factor};
 }
 
-std::optional<size_t> scores_of_sum(const Context& context, const Node& sum) {
-  for (const size_t i : {size_t{0}, size_t{1}}) {
-    const ValueId term = value_argument(sum, i);
-    if (!term.valid() || context.type(term).shape != context.type(sum.results[0]).shape) continue;
-    if (is_scaled_product(context, term)) return i;
-  }
-  return std::nullopt;
-}
+std::optional<size_t> scores_of_sum(const Context& context, const Node& sum) { return scores_of_sum(context, sum, 1); }
 
 bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const std::vector<Dim>& shape, ValueId mask) {
   if (!mask.valid() || shape.size() < 3) return false;
@@ -69,6 +77,24 @@ bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const s
     if (own[d] != Dim(1)) return false;
   }
   return true;
+}
+
+std::vector<Dim> shape_over_heads(const Context& context, const ScoreSizes& sizes, const std::vector<Dim>& shape,
+                                  ValueId mask) {
+  const std::vector<Dim>& own = context.type(mask).shape;
+  if (shape.size() < 3 || own.size() > shape.size()) return {};
+  const size_t batch = shape.size() - 3;  // how many dimensions
+  const std::vector<Dim> each = {sizes.heads, sizes.queries, sizes.keys};
+  if (!std::equal(shape.begin() + batch, shape.end(), each.begin())) return {};
+  if (!ir::same_product(context.symbols(), {shape.begin(), shape.begin() + batch}, {sizes.batch})) return {};
+  std::vector<Dim> whole(shape.size() - own.size(), 1);
+  whole.insert(whole.end(), own.begin(), own.end());
+  const bool of_batch = std::equal(shape.begin(), shape.begin() + batch, whole.begin());
+  if (!of_batch && std::any_of(whole.begin(), whole.begin() + batch, [](Dim size) { return size != Dim(1); }))
+    return {};
+  std::vector<Dim> result = {of_batch ? sizes.batch : Dim(1)};
+  result.insert(result.end(), whole.begin() + batch, whole.end());
+  return result;
 }
 
 const Node* softmax_of_nan_guard(const Context& context, const Node& node) {

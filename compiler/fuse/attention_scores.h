@@ -19,8 +19,8 @@ struct Scaled {
 /// Empty where `node` is neither.
 std::optional<Scaled> read_scaled(const Context& context, const ir::Node& node);
 
-/// Which argument of a sum are scores, a product of matrices that is scaled perhaps: 0 or 1. The other is their mask.
-/// Empty where neither is.
+/// Which argument of a sum are scores, a product of matrices that is scaled perhaps, and to which another mask may have
+/// been added: 0 or 1. The other is their mask. Empty where neither is.
 std::optional<size_t> scores_of_sum(const Context& context, const ir::Node& sum);
 
 /// What `node` gives with its last two dimensions exchanged and the others where they are: an argument of it. Invalid
@@ -39,6 +39,11 @@ struct ScoreSizes {
 /// they are grouped, or all heads have one mask.
 bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const std::vector<ir::Dim>& shape,
                         ir::ValueId mask);
+
+/// The same for scores whose batch has several dimensions, such as [images, windows, heads, queries, keys]: the mask's
+/// shape as [batch or 1, heads or 1, queries or 1, keys or 1], row-major. Empty where it does not stretch so.
+std::vector<ir::Dim> shape_over_heads(const Context& context, const ScoreSizes& sizes,
+                                      const std::vector<ir::Dim>& shape, ir::ValueId mask);
 
 /// where(isnan(softmax), 0, softmax): rows of nothing but -inf give zeros, as torch.onnx writes it. The softmax, or
 /// null where `node` is something else.

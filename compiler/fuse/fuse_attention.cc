@@ -31,11 +31,19 @@ struct Rows {
   std::optional<ChannelHeads> channels;  // where the base is [batch, width, tokens], as convolutions give it
 };
 
+// What is added to the scores, or hides some, and the shape in which it stretches to [batch, heads, queries, keys].
+struct Mask {
+  ValueId value;
+  std::vector<Dim> shape;
+};
+
+constexpr size_t kMostMasks = 2;
+
 struct Match {
   Dim batch = 1, queries = 1, keys = 1;
   int64_t heads = 1, head_size = 1;
   double scale = 1;
-  ValueId mask;
+  std::vector<Mask> masks;  // at most kMostMasks; the last is added first, and the first alone may be of truths
   bool causal = false;
   bool by_channels = false;  // the result
   Rows query, key, value;
@@ -151,9 +159,9 @@ const Node* behind_guard(const Context& context, const Node* node, Guard* guard)
 enum class MaskKind { kOther, kZero, kCausal };
 
 // What a constant mask of [.., queries, keys] does.
-MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidden) {
+MaskKind kind_of(const Context& context, const Match& match, const Mask& of, bool* some_row_hidden) {
   *some_row_hidden = true;
-  const ir::Constant* constant = known_constant(context, match.mask);
+  const ir::Constant* constant = known_constant(context, of.value);
   if (constant == nullptr) return MaskKind::kOther;
   const bool truths = constant->type.dtype == DType::kBool;
   if (!truths && constant->type.dtype != DType::kF32) return MaskKind::kOther;
@@ -185,6 +193,19 @@ MaskKind kind_of(const Context& context, const Match& match, bool* some_row_hidd
   return zero ? MaskKind::kZero : causal ? MaskKind::kCausal : MaskKind::kOther;
 }
 
+// Adds a mask of scores that have `shape` there to those of the match.
+bool read_mask(const Context& context, const std::vector<Dim>& shape, ValueId mask, Match* match) {
+  const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
+  const std::vector<Dim>& own = context.type(mask).shape;
+  Mask read = {mask, own};
+  if (own.size() > 4 || !stretches_to_heads(context, sizes, shape, mask)) {
+    read.shape = shape_over_heads(context, sizes, shape, mask);
+    if (read.shape.empty()) return false;
+  }
+  match->masks.push_back(read);
+  return true;
+}
+
 // From the scores under the softmax back to the product, with scale and mask on the way.
 const Node* read_scores(const Context& context, ValueId value, int readers, Match* match) {
   bool first = true;
@@ -200,25 +221,23 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
     }
     ValueId from;
     if (node->is(OpId::where_self_out)) {
-      if (match->mask.valid() || match->scale != 1) return nullptr;
+      if (!match->masks.empty() || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::where_self_out::other]) != kHiddenScore) return nullptr;
-      match->mask = value_argument(*node, arg::where_self_out::condition);
+      const ValueId mask = value_argument(*node, arg::where_self_out::condition);
       from = value_argument(*node, arg::where_self_out::self);
-      const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
       // What is computed may be a limit of the keys, which berth::grouped_attention knows.
-      const ir::Constant* truths = context.constant(Argument(match->mask));
+      const ir::Constant* truths = context.constant(Argument(mask));
       if (truths == nullptr || truths->type.dtype != DType::kBool) return nullptr;
-      if (!stretches_to_heads(context, sizes, context.type(value).shape, match->mask)) return nullptr;
+      if (!read_mask(context, context.type(value).shape, mask, match)) return nullptr;
     } else if (node->is(OpId::add_out)) {
       const auto scores = scores_of_sum(context, *node);
-      if (!scores || match->mask.valid() || match->scale != 1) return nullptr;
+      if (!scores || match->masks.size() == kMostMasks || match->scale != 1) return nullptr;
       if (context.number(node->args[arg::add_out::alpha]) != 1.0) return nullptr;
-      match->mask = value_argument(*node, 1 - *scores);
+      const ValueId mask = value_argument(*node, 1 - *scores);
       from = value_argument(*node, *scores);
-      const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
-      if (!stretches_to_heads(context, sizes, context.type(node->results[0]).shape, match->mask)) return nullptr;
       // Truths that are added are ones.
-      if (context.type(match->mask).dtype != DType::kF32) return nullptr;
+      if (!mask.valid() || context.type(mask).dtype != DType::kF32) return nullptr;
+      if (!read_mask(context, context.type(value).shape, mask, match)) return nullptr;
     } else {
       const auto scaled = read_scaled(context, *node);
       if (!scaled) return nullptr;
@@ -232,20 +251,37 @@ const Node* read_scores(const Context& context, ValueId value, int readers, Matc
 }
 
 // Whether the mask stretches to [batch, heads, queries, keys] as it did to the scores that it was added to.
-bool mask_fits(const Context& context, const Match& match) {
-  if (!match.mask.valid()) return true;
-  const ir::TensorType& type = context.type(match.mask);
+bool mask_fits(const Context& context, const Match& match, const Mask& mask) {
+  const ir::TensorType& type = context.type(mask.value);
   const bool known = type.dtype == DType::kF32 || type.dtype == DType::kBool;
-  if (!known || type.rank() > 4 || !type.is_contiguous()) return false;
+  const size_t rank = mask.shape.size();
+  if (!known || rank > 4 || !type.is_contiguous()) return false;
   const std::vector<Dim> scores = {match.batch, match.heads, match.queries, match.keys};
-  for (size_t i = 0; i < type.shape.size(); ++i) {
-    const Dim size = type.shape[i];
-    const Dim wanted = scores[4 - type.shape.size() + i];
+  for (size_t i = 0; i < rank; ++i) {
+    const Dim size = mask.shape[i];
+    const Dim wanted = scores[4 - rank + i];
     if (size != Dim(1) && size != wanted) return false;
     // Of scores with batch and heads in one dimension, only what is the same for all of them.
-    if (type.rank() == 3 && i == 0 && match.batch != Dim(1) && size != Dim(1)) return false;
+    if (rank == 3 && i == 0 && match.batch != Dim(1) && size != Dim(1)) return false;
   }
   return true;
+}
+
+// Drops masks of zeros, and those of later tokens, which `causal` says. Whether a query may see no key at all.
+bool drop_known_masks(const Context& context, Match* match) {
+  std::vector<Mask> kept;
+  bool some_row_hidden = false;
+  for (const Mask& mask : match->masks) {
+    bool hidden = false;
+    const MaskKind kind = kind_of(context, *match, mask, &hidden);
+    some_row_hidden = some_row_hidden || hidden;
+    match->causal = match->causal || kind == MaskKind::kCausal;
+    if (kind == MaskKind::kOther) kept.push_back(mask);
+  }
+  // What each of two leaves visible the other may hide.
+  if (match->masks.size() > 1) some_row_hidden = true;
+  match->masks = kept;
+  return some_row_hidden;
 }
 
 Reason find(const Context& context, const Node& last, Match* match, bool* is_candidate) {
@@ -272,14 +308,10 @@ Reason find(const Context& context, const Node& last, Match* match, bool* is_can
   if (scores == nullptr) return Reason::kReadElsewhere;
   // Views may have joined the keys of several queries.
   if (context.type(scores->results[0]).shape[2] != match->keys) return Reason::kOrder;
-  if (!mask_fits(context, *match)) return Reason::kShape;
-  bool hidden = false;
-  if (match->mask.valid()) {
-    const MaskKind kind = kind_of(context, *match, &hidden);
-    match->causal = kind == MaskKind::kCausal;
-    if (kind != MaskKind::kOther) match->mask = {};
+  for (const Mask& mask : match->masks) {
+    if (!mask_fits(context, *match, mask)) return Reason::kShape;
   }
-  if (guard.is_there && hidden) return Reason::kOrder;
+  if (drop_known_masks(context, match) && guard.is_there) return Reason::kOrder;
   const bool rows = read_rows(context, *match, value_argument(*scores, 0), false, match->queries, &match->query) &&
                     read_rows(context, *match, value_argument(*scores, 1), true, match->keys, &match->key) &&
                     read_rows(context, *match, value_argument(*weighted, 1), false, match->keys, &match->value);
@@ -299,8 +331,9 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
   Match match;
   bool is_candidate = false;
   const Reason reason = find(context, node, &match, &is_candidate);
-  const bool truths = match.mask.valid() && context.type(match.mask).dtype == DType::kBool;
-  if (reason == Reason::kFused && truths && !takes_bytes(context.target(id))) return passes::Action::keep();
+  const bool truths = !match.masks.empty() && context.type(match.masks.front().value).dtype == DType::kBool;
+  const bool biased = match.masks.size() > 1;
+  if (reason == Reason::kFused && (truths || biased) && !takes_bytes(context.target(id))) return passes::Action::keep();
   if (is_candidate) context.remark(node, reason, "berth::attention");
   if (reason != Reason::kFused) return passes::Action::keep();
   const std::string source = node.source;
@@ -318,14 +351,23 @@ Expected<passes::Action> fuse_product(Context& context, ir::Builder& build, Node
   if (!same(match.value, match.query)) {
     BERTH_ASSIGN_OR_RETURN(value, rows_value(context, build, match, match.value, source));
   }
-  Argument mask;
-  if (match.mask.valid()) mask = match.mask;
-  BERTH_ASSIGN_OR_RETURN(const ValueId made,
-                         build.one(OpId::fused_attention_out,
-                                   {query, key, value, mask, Dim(match.heads), Dim(match.head_size),
-                                    Dim(match.query.column), Dim(match.key.column), Dim(match.value.column),
-                                    match.scale * match.query.scale * match.key.scale, match.causal},
-                                   source));
+  std::vector<Argument> args = {query, key, value};
+  if (match.masks.empty()) args.push_back(Argument());
+  for (size_t i = match.masks.size(); i-- > 0;) {
+    const Mask& mask = match.masks[i];
+    BERTH_ASSIGN_OR_RETURN(const ValueId given, with_shape(context, build, mask.value, mask.shape, source));
+    args.push_back(given);
+  }
+  for (const int64_t number :
+       {match.heads, match.head_size, match.query.column, match.key.column, match.value.column}) {
+    args.push_back(Dim(number));
+  }
+  args.push_back(match.scale * match.query.scale * match.key.scale);
+  // A causal mask was one of the two.
+  if (!biased) args.push_back(match.causal);
+  BERTH_ASSIGN_OR_RETURN(
+      const ValueId made,
+      build.one(biased ? OpId::fused_attention_biased_out : OpId::fused_attention_out, std::move(args), source));
   ValueId ordered = made;
   if (match.by_channels) {
     BERTH_ASSIGN_OR_RETURN(ordered, permuted_by(build, made, {0, 2, 1}, source));

@@ -9,7 +9,8 @@
 // What cuts queries, keys and values out of the tokens' rows (views, permutations, slices) is followed back to those
 // rows, and is not done at all. Heads may lie in channels, [heads * size, tokens], as convolutions give them
 // (channel_heads.h): the rows are then a permutation of these, and so is the result. A constant mask that hides what
-// comes later becomes `causal`; one of zeros goes.
+// comes later becomes `causal`; one of zeros goes. With two masks, such as the bias of heads and the mask of windows
+// that gather_masks leaves because their sum is large, it is berth::attention.biased, on cpu and sim.
 #pragma once
 
 #include "compiler/fuse/context.h"

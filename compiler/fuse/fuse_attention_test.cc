@@ -180,6 +180,76 @@ TEST(FuseAttention, AnyNumberOfTokensAndOfSequencesIsOneOperatorToo) {
   EXPECT_EQ(fused_at_every_size({{"s", 1, 40}}, plain).operators(), "berth::attention");
 }
 
+// Two images of three windows, in the manner of shifted windows.
+std::string windows(const std::string& bias, const std::string& mask, const std::string& sums) {
+  return attention(", %b: f32[" + bias + "], %m: f32[" + mask + "]", "", sums, 6);
+}
+
+TEST(FuseAttention, ABiasAndAMaskAreTwoArguments) {
+  const std::string sums = R"(
+      %d1: f32[6,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %e: f32[6,3,5,5] = aten::add.Tensor($order, 1))";
+  for (const std::string order : {"%m, %d1", "%d1, %m"}) {
+    const Fused one = fused(windows("1,3,5,5", "6,1,5,5", filled(sums, {{"order", order}})));
+    EXPECT_EQ(one.operators(), "berth::attention.biased") << one.text;
+    EXPECT_NE(one.text.find("%b.in, %m.in, 3, 4, 0, 12, 24, 0.5)"), std::string::npos) << one.text;
+  }
+  // A third one stays where it is, and all with it.
+  const Fused three = fused(windows("1,3,5,5", "6,1,5,5", R"(
+      %d1: f32[6,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %d2: f32[6,3,5,5] = aten::add.Tensor(%d1, %b, 1)
+      %e: f32[6,3,5,5] = aten::add.Tensor(%d2, %m, 1))"));
+  EXPECT_EQ(three.operators().find("berth::attention"), std::string::npos) << three.text;
+}
+
+TEST(FuseAttention, AMaskOfWindowsMayBeAddedWhereTheyAreADimensionOfTheirOwn) {
+  const std::string sums = R"(
+      %d1: f32[6,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %d5: f32[2,3,3,5,5] = aten::view_copy(%d1, [2, 3, 3, 5, 5])
+      %e5: f32[2,3,3,5,5] = aten::add.Tensor(%d5, %m, 1)
+      %e: f32[6,3,5,5] = aten::view_copy(%e5, [6, 3, 5, 5]))";
+  for (const std::string mask : {"2,3,1,5,5", "2,3,3,5,5", "1,1,1,5,5", "1,1,3,1,5", "3,5,1", "5"}) {
+    const Fused one = fused(windows("1,3,5,5", mask, sums));
+    EXPECT_EQ(one.count("berth::attention.biased"), 1u) << mask << '\n' << one.text;
+  }
+  // For each image the masks of the windows again: neither one for all nor one for each.
+  for (const std::string mask : {"1,3,1,5,5", "2,1,1,5,5", "3,1,5,5"}) {
+    const Fused one = fused(windows("1,3,5,5", mask, sums));
+    EXPECT_EQ(one.count("berth::attention.biased"), 0u) << mask << '\n' << one.text;
+  }
+}
+
+TEST(FuseAttention, OfTwoMasksOneThatIsKnownIsCausalOrGoes) {
+  const auto with = [](const std::string& later) {
+    std::string mask = "const @m: f32[5,5] = dense<[";
+    for (int i = 0; i < 25; ++i) mask += std::string(i == 0 ? "" : ", ") + (i % 5 <= i / 5 ? "0.0" : later);
+    return fused(attention(", %b: f32[1,3,5,5]", mask + "]>", R"(
+      %d1: f32[2,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %e: f32[2,3,5,5] = aten::add.Tensor(%d1, %m, 1))",
+                           2));
+  };
+  const Fused causal = with("-inf"), zeros = with("0.0");
+  EXPECT_NE(causal.text.find("%b.in, 3, 4, 0, 12, 24, 0.5, true)"), std::string::npos) << causal.text;
+  EXPECT_EQ(zeros.count("berth::attention"), 1u) << zeros.text;
+  EXPECT_NE(zeros.text.find("0.5, false)"), std::string::npos) << zeros.text;
+}
+
+// Rows of which one mask hides a part and the other the rest give zeros under the guard, and NaN without.
+TEST(FuseAttention, TwoMasksUnderAGuardStayWrittenOut) {
+  std::string text = attention(", %b: f32[5,5]", "const @zero: f32[] = dense<[0]>", R"(
+      %d1: f32[1,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %e: f32[1,3,5,5] = aten::add.Tensor(%d1, %b, 1))",
+                               1);
+  text.replace(text.find("%m: f32[5,5] = const @m"), 23, "%zero: f32[] = const @zero");
+  const std::string read = "aten::view_copy(%f, [3, 5, 5])";
+  text.replace(text.find(read), read.size(), "aten::view_copy(%g, [3, 5, 5])");
+  text.insert(text.find("%f3: f32"), R"(%n: bool[1,3,5,5] = aten::isnan(%f)
+      %g: f32[1,3,5,5] = aten::where.self(%n, %zero, %f)
+      )");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("berth::attention"), std::string::npos) << one.text;
+}
+
 TEST(FuseAttention, ScoresWithOtherReadersStayWrittenOut) {
   std::string text = attention("", "", "%e: f32[1,3,5,5] = aten::mul.Scalar(%d, 0.75)", 1);
   text.replace(text.find("return %y"), 9, "return %y, %f");

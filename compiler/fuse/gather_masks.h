@@ -9,7 +9,8 @@
 //              %p = aten::_softmax(view(%s) + @mask, -1)            [windows, heads, queries, keys]
 //
 // Shifted windows (Swin) have a bias of positions and a mask, and version 2 a factor of each head; fuse_attention and
-// fuse_grouped_attention read one factor and one mask. Where their sum is larger than 4 MiB, all stays as it is.
+// fuse_grouped_attention read one factor and one mask. Where their sum is larger than 4 MiB, all stays as it is, and
+// fuse_attention takes two of them.
 #pragma once
 
 #include "compiler/fuse/context.h"

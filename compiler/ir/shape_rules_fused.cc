@@ -149,8 +149,10 @@ Expected<Types> infer_fused_linear(const ShapeQuery& query) {
   return args.one(type, std::move(shape));
 }
 
-Expected<Types> infer_fused_attention(const ShapeQuery& query) {
+// With or without the bias that stands in front of the mask.
+static Expected<Types> infer_attention(const ShapeQuery& query, bool biased) {
   const ShapeArgs args(query);
+  const size_t numbers = biased ? 5 : 4;  // where they begin
   const TensorType& q = args.tensor(0);
   for (size_t i = 0; i < 3; ++i) {
     BERTH_TRY(expect_f32(args, args.tensor(i)));
@@ -158,20 +160,23 @@ Expected<Types> infer_fused_attention(const ShapeQuery& query) {
     BERTH_TRY(args.same_size(args.tensor(i).shape[0], q.shape[0], "batch sizes"));
   }
   BERTH_TRY(args.same_size(args.tensor(1).shape[1], args.tensor(2).shape[1], "numbers of keys and values"));
-  BERTH_ASSIGN_OR_RETURN(const int64_t heads, args.integer(4));
-  BERTH_ASSIGN_OR_RETURN(const int64_t head_size, args.integer(5));
+  BERTH_ASSIGN_OR_RETURN(const int64_t heads, args.integer(numbers));
+  BERTH_ASSIGN_OR_RETURN(const int64_t head_size, args.integer(numbers + 1));
   if (heads < 1 || head_size < 1 || heads > kMaxSize || head_size > kMaxSize / heads) {
     return args.fail("expected at least one head of at least one column");
   }
   const int64_t width = heads * head_size;
   for (size_t i = 0; i < 3; ++i) {
-    BERTH_ASSIGN_OR_RETURN(const int64_t column, args.integer(6 + i));
+    BERTH_ASSIGN_OR_RETURN(const int64_t column, args.integer(numbers + 2 + i));
     const Dim columns = args.tensor(i).shape[2];
     if (columns.is_constant() && column >= 0 && column <= columns.value - width) continue;
     return args.fail("expected the heads' " + std::to_string(width) + " columns from column " + std::to_string(column) +
                      " on, found " + args.text(args.tensor(i)));
   }
-  if (const TensorType* mask = args.optional_tensor(3)) {
+  if (biased) BERTH_TRY(expect_f32(args, args.tensor(3)));
+  for (size_t i = 3; i < numbers; ++i) {
+    const TensorType* mask = args.optional_tensor(i);
+    if (mask == nullptr) continue;
     if (mask->dtype != DType::kF32 && mask->dtype != DType::kBool) {
       return args.fail(Error::kInvalidType, "expected a mask of f32 or bool, found " + args.text(*mask));
     }
@@ -181,6 +186,10 @@ Expected<Types> infer_fused_attention(const ShapeQuery& query) {
   }
   return args.one(DType::kF32, {q.shape[0], q.shape[1], Dim(width)});
 }
+
+Expected<Types> infer_fused_attention(const ShapeQuery& query) { return infer_attention(query, false); }
+
+Expected<Types> infer_fused_attention_biased(const ShapeQuery& query) { return infer_attention(query, true); }
 
 // `heads` and `keys` are the dimensions of keys and values.
 static Expected<Types> infer_grouped(const ShapeQuery& query, size_t heads, size_t keys) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/attention_head.h"
 #include "kernels/portable/broadcast.h"
+#include "kernels/portable/fused_attention.h"
 #include "kernels/portable/gemm_slots.h"
 
 namespace berth::cpu {
@@ -16,6 +17,7 @@ struct Attention {
   const Tensor* query;
   const Tensor* key;
   const Tensor* value;
+  const Tensor* bias;
   const Tensor* mask;
   Tensor* out;
   int64_t heads;
@@ -29,18 +31,19 @@ struct Attention {
   }
 };
 
-Attention read(const arguments::fused_attention_out& args) {
+Attention read(const portable::AttentionOperands& args) {
   Attention a = {};
   a.query = &args.query;
   a.key = &args.key;
   a.value = &args.value;
+  a.bias = args.bias;
   a.mask = args.mask;
   a.out = &args.out;
   a.heads = args.heads;
   a.head.size = a.head.value_size = args.head_size;
-  a.query_column = args.query_column;
-  a.key_column = args.key_column;
-  a.value_column = args.value_column;
+  a.query_column = args.column[0];
+  a.key_column = args.column[1];
+  a.value_column = args.column[2];
   a.head.scale = static_cast<float>(args.scale);
   a.head.causal = args.causal;
   return a;
@@ -55,11 +58,11 @@ bool has_columns(const Attention& a, const Tensor& tensor, int64_t column) {
          a.head.size <= tensor.size(2) / a.heads && column <= tensor.size(2) - a.heads * a.head.size;
 }
 
-bool stretches(const Attention& a) {
-  if (a.mask == nullptr) return true;
+bool stretches(const Attention& a, const Tensor* mask) {
+  if (mask == nullptr) return true;
   const int64_t scores[] = {a.batches(), a.heads, a.queries(), a.key->size(1)};
-  for (int d = 0; d < a.mask->rank(); ++d) {
-    const int64_t size = a.mask->size(a.mask->rank() - 1 - d);
+  for (int d = 0; d < mask->rank(); ++d) {
+    const int64_t size = mask->size(mask->rank() - 1 - d);
     if (d >= 4 ? size != 1 : (size != 1 && size != scores[3 - d])) return false;
   }
   return true;
@@ -79,15 +82,19 @@ Error check(KernelContext& context, const Attention& a) {
   if (a.mask != nullptr && a.mask->dtype() != DType::kF32 && a.mask->dtype() != DType::kBool) {
     return context.fail(Error::kInvalidArgument, "attention's mask must be f32 or bool");
   }
-  if (!stretches(a)) return context.fail(Error::kInvalidArgument, "attention's mask does not stretch to the scores");
+  if (a.bias != nullptr && a.bias->dtype() != DType::kF32) {
+    return context.fail(Error::kInvalidArgument, "attention's bias must be f32");
+  }
+  if (!stretches(a, a.bias) || !stretches(a, a.mask))
+    return context.fail(Error::kInvalidArgument, "attention's mask does not stretch to the scores");
   return Error::kOk;
 }
 
-// How far the mask goes with one step in dimension `d` of [batch, head, query, key].
-int64_t mask_stride(const Attention& a, int d) {
-  if (a.mask == nullptr) return 0;
-  const int own = d + a.mask->rank() - 4;
-  return own < 0 || a.mask->size(own) == 1 ? 0 : a.mask->stride(own);
+// How far a mask goes with one step in dimension `d` of [batch, head, query, key].
+int64_t stride_of(const Tensor* mask, int d) {
+  if (mask == nullptr) return 0;
+  const int own = d + mask->rank() - 4;
+  return own < 0 || mask->size(own) == 1 ? 0 : mask->stride(own);
 }
 
 void set_strides(Attention& a) {
@@ -96,8 +103,10 @@ void set_strides(Attention& a) {
   a.head.key_row = a.key->size(2);
   a.head.value_row = a.value->size(2);
   a.head.out_row = a.heads * a.head.size;
-  a.head.mask_row = mask_stride(a, 2);
-  a.head.mask_column = mask_stride(a, 3);
+  a.head.mask_row = stride_of(a.mask, 2);
+  a.head.mask_column = stride_of(a.mask, 3);
+  a.head.bias_row = stride_of(a.bias, 2);
+  a.head.bias_column = stride_of(a.bias, 3);
 }
 
 AttentionHead head_of(const Attention& a, int64_t batch, int64_t index) {
@@ -107,7 +116,9 @@ AttentionHead head_of(const Attention& a, int64_t batch, int64_t index) {
   head.key = {a.key->data<float>() + batch * head.keys * head.key_row + a.key_column + column};
   head.value = {a.value->data<float>() + batch * head.keys * head.value_row + a.value_column + column};
   head.out = a.out->data<float>() + batch * a.queries() * head.out_row + column;
-  const int64_t mask = batch * mask_stride(a, 0) + index * mask_stride(a, 1);
+  const int64_t mask = batch * stride_of(a.mask, 0) + index * stride_of(a.mask, 1);
+  const int64_t bias = batch * stride_of(a.bias, 0) + index * stride_of(a.bias, 1);
+  if (a.bias != nullptr) head.bias = a.bias->data<float>() + bias;
   if (a.mask != nullptr && a.mask->dtype() == DType::kF32) head.mask = a.mask->data<float>() + mask;
   if (a.mask != nullptr && a.mask->dtype() == DType::kBool) head.allowed = a.mask->data<bool>() + mask;
   return head;
@@ -146,10 +157,7 @@ void run(KernelContext& context, const Attention& a, int slots, size_t floats, f
   });
 }
 
-}  // namespace
-
-size_t attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
-  Attention a = read(args);
+size_t temp_bytes(Attention a, int threads) {
   // What check() refuses takes nothing, nor does what has no elements, whose sizes may be anything.
   const bool tokens = are_tokens(*a.query) && are_tokens(*a.key) && are_tokens(*a.value);
   if (!tokens || a.query->numel() == 0 || a.key->numel() == 0) return 0;
@@ -159,8 +167,7 @@ size_t attention_temp_bytes(const arguments::fused_attention_out& args, int thre
   return slots * attention_scratch_floats(a.head) * sizeof(float) + portable::kTempPadding;
 }
 
-Error attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
-  Attention a = read(args);
+Error run_checked(KernelContext& context, Attention a) {
   if (const Error error = check(context, a); error != Error::kOk) return error;
   const int32_t sizes[] = {a.query->sizes()[0], a.query->sizes()[1], static_cast<int32_t>(a.heads * a.head.size)};
   if (const Error error = portable::resize_out(context, *a.out, sizes); error != Error::kOk) return error;
@@ -176,6 +183,24 @@ Error attention_out(KernelContext& context, const arguments::fused_attention_out
   if (scratch == nullptr) return Error::kMemoryAllocationFailed;
   run(context, a, slots, floats, scratch);
   return Error::kOk;
+}
+
+}  // namespace
+
+size_t attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
+  return temp_bytes(read(portable::AttentionOperands(args)), threads);
+}
+
+size_t attention_biased_temp_bytes(const arguments::fused_attention_biased_out& args, int threads) {
+  return temp_bytes(read(portable::AttentionOperands(args)), threads);
+}
+
+Error attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
+  return run_checked(context, read(portable::AttentionOperands(args)));
+}
+
+Error attention_biased_out(KernelContext& context, const arguments::fused_attention_biased_out& args) {
+  return run_checked(context, read(portable::AttentionOperands(args)));
 }
 
 }  // namespace berth::cpu

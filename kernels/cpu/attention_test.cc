@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "base/seeds_testing.h"
@@ -34,6 +36,7 @@ struct AttentionCase {
   int threads = 1;
   std::vector<int32_t> mask = {};
   DType mask_dtype = DType::kF32;
+  std::vector<int32_t> bias = {};  // beside a mask, for berth::attention.biased
 };
 
 std::vector<double> normal_numbers(std::mt19937& random, size_t count, double spread) {
@@ -50,16 +53,16 @@ Array random_tokens(std::mt19937& random, int32_t batch, int32_t tokens, int32_t
 struct Attention {
   AttentionCase c;
   double scale;
-  std::vector<double> query, key, value, mask;
+  std::vector<double> query, key, value, mask, bias;
   int64_t row(size_t k) const { return c.columns[k] + c.heads * c.size + c.extra; }
-  double mask_at(int64_t b, int64_t h, int64_t i, int64_t j) const {
-    const int64_t index[] = {b, h, i, j};
+  static int64_t place(const std::vector<int32_t>& sizes, const std::array<int64_t, 4>& index) {
     int64_t at = 0;
-    for (size_t d = 0; d < c.mask.size(); ++d) {
-      at = at * c.mask[d] + (c.mask[d] == 1 ? 0 : index[d + 4 - c.mask.size()]);
-    }
+    for (size_t d = 0; d < sizes.size(); ++d) at = at * sizes[d] + (sizes[d] == 1 ? 0 : index[d + 4 - sizes.size()]);
+    return at;
+  }
+  double mask_at(int64_t b, int64_t h, int64_t i, int64_t j) const {
     if (c.mask.empty()) return 0;
-    const double x = mask[at];
+    const double x = mask[place(c.mask, {b, h, i, j})];
     if (c.mask_dtype == DType::kBool) return x != 0 ? 0 : -INFINITY;
     return x;
   }
@@ -69,7 +72,8 @@ struct Attention {
       sum += query[(b * c.queries + i) * row(0) + c.columns[0] + h * c.size + e] *
              key[(b * c.keys + j) * row(1) + c.columns[1] + h * c.size + e];
     }
-    return c.causal && j > i ? -INFINITY : sum * scale + mask_at(b, h, i, j);
+    const double added = c.bias.empty() ? 0 : bias[place(c.bias, {b, h, i, j})];
+    return c.causal && j > i ? -INFINITY : sum * scale + added + mask_at(b, h, i, j);
   }
   double element(int64_t b, int64_t h, int64_t i, int64_t e, const std::vector<double>& weights) const {
     double sum = 0;
@@ -111,9 +115,14 @@ std::string text_of(const AttentionCase& c, unsigned seed) {
          (c.causal ? ", causal" : "") + ", " + std::to_string(c.threads) + " threads";
 }
 
-std::vector<double> random_mask(std::mt19937& random, const AttentionCase& c) {
+size_t count_of(const std::vector<int32_t>& sizes) {
   size_t count = 1;
-  for (const int32_t size : c.mask) count *= size;
+  for (const int32_t size : sizes) count *= size;
+  return count;
+}
+
+std::vector<double> random_mask(std::mt19937& random, const AttentionCase& c) {
+  const size_t count = count_of(c.mask);
   std::vector<double> values = normal_numbers(random, count, 1);
   // Of bool masks most is true; the first key is always seen.
   for (size_t i = 0; i < count && c.mask_dtype == DType::kBool; ++i) {
@@ -124,7 +133,7 @@ std::vector<double> random_mask(std::mt19937& random, const AttentionCase& c) {
 
 void check(const AttentionCase& c, unsigned seed) {
   std::mt19937 random(seed);
-  Attention p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}};
+  Attention p = {c, 1 / std::sqrt(static_cast<double>(c.size)), {}, {}, {}, {}, {}};
   const Array query = random_tokens(random, c.batch, c.queries, static_cast<int32_t>(p.row(0)));
   const Array key = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(1)));
   const Array value = random_tokens(random, c.batch, c.keys, static_cast<int32_t>(p.row(2)));
@@ -139,10 +148,18 @@ void check(const AttentionCase& c, unsigned seed) {
   p.value = value.values();
   std::vector<Arg> args = {query,        key,          value,        mask,    c.heads,  c.size,
                            c.columns[0], c.columns[1], c.columns[2], p.scale, c.causal, out};
+  const bool biased = !c.bias.empty();
+  if (biased) {
+    p.bias = normal_numbers(random, count_of(c.bias), 1);
+    args.insert(args.begin() + 3, Arg(f32(c.bias, p.bias)));
+    args.erase(args.end() - 2);
+  }
   for_each_simd_target([&](const char* target) {
     out.set(std::vector<double>(out.values().size(), 99));
-    const size_t bytes = temp_bytes_of(untyped<attention_temp_bytes>, args, c.threads);
-    const testing::Outcome outcome = testing::run_with(attention_out, args, c.threads, bytes);
+    const size_t bytes =
+        temp_bytes_of(biased ? untyped<attention_biased_temp_bytes> : untyped<attention_temp_bytes>, args, c.threads);
+    const testing::Outcome outcome = biased ? testing::run_with(attention_biased_out, args, c.threads, bytes)
+                                            : testing::run_with(attention_out, args, c.threads, bytes);
     ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
     EXPECT_TRUE(out.intact());
     expect_attention(p, out.values(), text_of(c, seed) + ", " + target);
@@ -169,6 +186,20 @@ TEST(Attention, MasksOfEveryWidth) {
     check({2, 29, 41, 3, 8, {0, 0, 0}, 0, false, 2, mask, DType::kF32}, 6);
     if (!mask.empty() && mask.back() == 41) check({2, 29, 41, 3, 8, {0, 0, 0}, 0, true, 2, mask, DType::kBool}, 7);
   }
+}
+
+// Of heads and of windows, of keys alone, and of rows; values of few elements lie turned.
+TEST(Attention, ABiasAndAMaskAreBothAdded) {
+  for (const int64_t size : {1, 3, 4, 7, 8, 9, 32}) {
+    for (const std::vector<int32_t>& mask : std::vector<std::vector<int32_t>>{{3, 1, 29, 41}, {41}, {3, 1, 29, 1}}) {
+      for (const DType type : {DType::kF32, DType::kBool}) {
+        if (type == DType::kBool && mask.back() == 1) continue;
+        check({3, 29, 41, 2, size, {0, 1, 2}, 0, false, 2, mask, type, {1, 2, 29, 41}}, 8);
+        check({3, 29, 41, 2, size, {0, 1, 2}, 0, false, 1, mask, type, {2, 1, 1}}, 9);
+      }
+    }
+  }
+  check({2, 30, 600, 3, 4, {0, 0, 0}, 0, false, 2, {2, 1, 30, 600}, DType::kF32, {1, 3, 30, 600}}, 10);
 }
 
 TEST(Attention, RandomShapes) {
@@ -213,6 +244,35 @@ TEST(Attention, UnseenKeysDoNotMatter) {
     EXPECT_EQ(out.values()[1], 2) << target;
     EXPECT_TRUE(std::isnan(out.values()[2])) << target;
   });
+}
+
+// A NaN whose bits would count as an exponent, and weights so small that their numbers would be denormal.
+TEST(Attention, NaNsOfAnyBitsStayAndTinyWeightsAreZero) {
+  const auto bits = [](uint32_t x) {
+    float f;
+    std::memcpy(&f, &x, sizeof(f));
+    return f;
+  };
+  for (const int32_t size : {1, 12}) {
+    const Array query = f32({1, 1, size}, std::vector<double>(size, 1));
+    const Array key = f32({1, 2, size}, std::vector<double>(2 * size, 0));
+    const Array value = f32({1, 2, size}, std::vector<double>(2 * size, 1e30));
+    const Array out = f32({1, 1, size});
+    const Array mask = f32({2}, {0, -88});
+    std::vector<Arg> args = {query, key, value, mask, 1, size, 0, 0, 0, 1.0, false, out};
+    for_each_simd_target([&](const char* target) {
+      const size_t bytes = temp_bytes_of(untyped<attention_temp_bytes>, args, 1);
+      mask.tensor().data<float>()[0] = -INFINITY;
+      mask.tensor().data<float>()[1] = bits(0x7fc00155);
+      ASSERT_EQ(testing::run(attention_out, args, bytes), Error::kOk);
+      EXPECT_TRUE(std::isnan(out.values()[0])) << target;
+      mask.set({0, -88});
+      value.tensor().data<float>()[size] = INFINITY;
+      ASSERT_EQ(testing::run(attention_out, args, bytes), Error::kOk);
+      EXPECT_TRUE(std::isnan(out.values()[0])) << target << ": 0 times infinity";
+      value.tensor().data<float>()[size] = 1e30f;
+    });
+  }
 }
 
 // A weight of 0 times infinity is NaN: rows before the key must not multiply it at all, wherever in a tile of rows, a
@@ -273,6 +333,14 @@ TEST(Attention, WhatDoesNotFitIsRefused) {
   EXPECT_TRUE(refused({q, k, q, nullptr, 2, 2, 0, 0, 0, 1.0, false, out}));
   EXPECT_TRUE(refused({q, k, k, f32({5}), 2, 2, 0, 0, 0, 1.0, false, out}));
   EXPECT_TRUE(refused({q, k, k, nullptr, 2, 2, 0, 0, 0, 1.0, false, f32({1, 2, 5})}));
+  const auto biased_refused = [&](const Array& bias, const Array& mask) {
+    return testing::run(attention_biased_out, {q, k, k, bias, mask, 2, 2, 0, 0, 0, 1.0, out}, 4096) ==
+           Error::kInvalidArgument;
+  };
+  EXPECT_FALSE(biased_refused(f32({2, 1, 3}), f32({3})));
+  EXPECT_TRUE(biased_refused(f32({2, 1, 4}), f32({3})));
+  EXPECT_TRUE(biased_refused(f32({2, 1, 3}), f32({4})));
+  EXPECT_TRUE(biased_refused(testing::boolean({3}, {1, 1, 1}), f32({3})));
 }
 
 // The memory is measured before anything is checked: of arbitrary sizes.

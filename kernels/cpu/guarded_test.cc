@@ -114,11 +114,14 @@ class GuardedCalls {
     }
     const auto stretched = [&](int32_t n) { return truth() ? 1 : n; };
     const Sizes mask = {stretched(batch), stretched(heads), stretched(queries), stretched(keys)};
-    args.push_back(truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})));
+    const bool biased = whole(0, 2) == 0;
+    if (biased) args.push_back(numbers({stretched(batch), stretched(heads), stretched(queries), stretched(keys)}));
+    args.push_back(!biased && truth() ? Arg(nullptr) : Arg(numbers({mask.begin() + whole(0, 3), mask.end()})));
     for (const int64_t x : {int64_t{heads}, int64_t{head}, columns[0], columns[1], columns[2]}) args.emplace_back(x);
     args.emplace_back(0.1 * whole(1, 9));
-    args.emplace_back(whole(0, 2) == 0);
-    compare("berth::attention.out", args, {testing::f32({batch, queries, heads * head})}, 1);
+    if (!biased) args.emplace_back(whole(0, 2) == 0);
+    compare(biased ? "berth::attention.biased_out" : "berth::attention.out", args,
+            {testing::f32({batch, queries, heads * head})}, 1);
   }
 
   // Limits reach beyond both ends of the cache, and may leave a query without a key.

@@ -64,6 +64,7 @@ KernelTable kernels() {
       entry<permute_copy_out>(),
       entry<transpose_copy_out>(),
       entry<attention_out, attention_temp_bytes>(),
+      entry<attention_biased_out, attention_biased_temp_bytes>(),
       entry<grouped_attention_out, grouped_attention_temp_bytes>(),
       entry<grouped_attention_rows_out, grouped_attention_rows_temp_bytes>(),
       prepared_entry<elementwise_out, nullptr, elementwise_prepare>(elementwise_release),

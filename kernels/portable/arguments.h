@@ -2181,6 +2181,23 @@ struct fused_attention_out : Arguments {
   Tensor& out = next<Tensor&>();
 };
 
+struct fused_attention_biased_out : Arguments {
+  using Arguments::Arguments;
+  static constexpr const char* kOperator = "berth::attention.biased_out";
+  const Tensor& query = next<const Tensor&>();
+  const Tensor& key = next<const Tensor&>();
+  const Tensor& value = next<const Tensor&>();
+  const Tensor& bias = next<const Tensor&>();
+  const Tensor& mask = next<const Tensor&>();
+  int64_t heads = next<int64_t>();
+  int64_t head_size = next<int64_t>();
+  int64_t query_column = next<int64_t>();
+  int64_t key_column = next<int64_t>();
+  int64_t value_column = next<int64_t>();
+  double scale = next<double>();
+  Tensor& out = next<Tensor&>();
+};
+
 struct fused_elementwise_out : Arguments {
   using Arguments::Arguments;
   static constexpr const char* kOperator = "berth::elementwise.out";

@@ -1,4 +1,5 @@
 // berth::attention: for each head, softmax(query · key * scale + mask) · value, over columns of token-major matrices.
+// berth::attention.biased: softmax(query · key * scale + bias + mask) · value.
 //
 // With `causal`, query i sees the keys 0 to i. A query that sees none gives NaN, as softmax does of a row of -inf.
 #include "kernels/portable/fused_attention.h"
@@ -19,10 +20,11 @@ bool takes(const Tensor& tensor) {
   return tensor.dtype() == DType::kF32 && tensor.rank() == 3 && tensor.is_contiguous();
 }
 
-Error read(KernelContext& context, const arguments::fused_attention_out& args, Attention* a) {
+Error read(KernelContext& context, const AttentionOperands& args, Attention* a) {
   a->query = &args.query;
   a->key = &args.key;
   a->value = &args.value;
+  a->bias = args.bias;
   a->mask = args.mask;
   a->heads = args.heads;
   a->head_size = args.head_size;
@@ -33,12 +35,11 @@ Error read(KernelContext& context, const arguments::fused_attention_out& args, A
     return context.fail(Error::kInvalidArgument, "attention needs at least one head of at least one column");
   }
   const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
-  const int64_t columns[] = {args.query_column, args.key_column, args.value_column};
   for (size_t i = 0; i < 3; ++i) {
     const Tensor& tensor = *tensors[i];
     if (!takes(tensor))
       return context.fail(Error::kInvalidArgument, "attention takes f32 of three row-major dimensions");
-    a->column[i] = columns[i];
+    a->column[i] = args.column[i];
     if (a->column[i] < 0 || a->column[i] > tensor.size(2) - a->heads * a->head_size) {
       return context.fail(Error::kInvalidArgument, "the heads' columns are not all there");
     }
@@ -51,29 +52,39 @@ Error read(KernelContext& context, const arguments::fused_attention_out& args, A
   return Error::kOk;
 }
 
-Error read_mask(KernelContext& context, Attention* a) {
-  if (a->mask == nullptr) return Error::kOk;
-  const Tensor& mask = *a->mask;
+// How far one step in each dimension of the scores goes in `mask`, which may be null.
+Error read_strides(KernelContext& context, const Attention& a, const Tensor* given, int64_t* strides) {
+  if (given == nullptr) return Error::kOk;
+  const Tensor& mask = *given;
   BERTH_RETURN_IF_ERROR(check_memory(context, mask));
-  if ((mask.dtype() != DType::kF32 && mask.dtype() != DType::kBool) || mask.rank() > 4) {
-    return context.fail(Error::kInvalidArgument, "a mask is f32 or bool and has at most four dimensions");
-  }
-  const int64_t sizes[4] = {a->query->size(0), a->heads, a->query->size(1), a->key->size(1)};
+  if (mask.rank() > 4) return context.fail(Error::kInvalidArgument, "a mask has at most four dimensions");
+  const int64_t sizes[4] = {a.query->size(0), a.heads, a.query->size(1), a.key->size(1)};
   for (int d = 0; d < mask.rank(); ++d) {
     const int at = d + 4 - mask.rank();
     if (mask.size(d) != 1 && mask.size(d) != sizes[at]) {
       return context.fail(Error::kInvalidArgument, "the mask does not stretch to the scores");
     }
-    a->mask_stride[at] = mask.size(d) == 1 ? 0 : mask.stride(d);
+    strides[at] = mask.size(d) == 1 ? 0 : mask.stride(d);
   }
   return Error::kOk;
 }
 
+Error read_masks(KernelContext& context, Attention* a) {
+  if (a->mask != nullptr && a->mask->dtype() != DType::kF32 && a->mask->dtype() != DType::kBool) {
+    return context.fail(Error::kInvalidArgument, "a mask is f32 or bool");
+  }
+  if (a->bias != nullptr && a->bias->dtype() != DType::kF32) {
+    return context.fail(Error::kInvalidArgument, "a bias of attention is f32");
+  }
+  BERTH_RETURN_IF_ERROR(read_strides(context, *a, a->bias, a->bias_stride));
+  return read_strides(context, *a, a->mask, a->mask_stride);
+}
+
 }  // namespace
 
-Error read_attention(KernelContext& context, const arguments::fused_attention_out& args, Attention* a) {
+Error read_attention(KernelContext& context, const AttentionOperands& args, Attention* a) {
   BERTH_RETURN_IF_ERROR(read(context, args, a));
-  BERTH_RETURN_IF_ERROR(read_mask(context, a));
+  BERTH_RETURN_IF_ERROR(read_masks(context, a));
   Tensor& out = args.out;
   Sizes sizes;
   push_size(&sizes, a->query->size(0));
@@ -86,6 +97,10 @@ Error read_attention(KernelContext& context, const arguments::fused_attention_ou
 }
 
 namespace {
+
+int64_t dot(const int64_t (&strides)[4], int64_t batch, int64_t head, int64_t row) {
+  return batch * strides[0] + head * strides[1] + row * strides[2];
+}
 
 float mask_at(const Attention& a, int64_t offset) {
   if (a.mask->dtype() == DType::kF32) return a.mask->data<float>()[offset];
@@ -100,12 +115,15 @@ void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float*
   const float* q = a.query->data<float>() + batch * a.query->stride(0) + row * a.query->stride(1) + a.column[0] + first;
   const float* k = a.key->data<float>() + batch * a.key->stride(0) + a.column[1] + first;
   const float* v = a.value->data<float>() + batch * a.value->stride(0) + a.column[2] + first;
-  const int64_t masked = batch * a.mask_stride[0] + head * a.mask_stride[1] + row * a.mask_stride[2];
+  const int64_t masked = dot(a.mask_stride, batch, head, row);
+  const float* bias = a.bias == nullptr ? nullptr : a.bias->data<float>() + dot(a.bias_stride, batch, head, row);
   float most = kMinusInfinity;
   for (int64_t j = 0; j < seen; ++j) {
     float sum = 0;
     for (int64_t i = 0; i < a.head_size; ++i) sum += q[i] * k[j * a.key->stride(1) + i];
-    scores[j] = sum * a.scale + (a.mask == nullptr ? 0 : mask_at(a, masked + j * a.mask_stride[3]));
+    const float added = bias == nullptr ? 0 : bias[j * a.bias_stride[3]];
+    const float masked_by = a.mask == nullptr ? 0 : mask_at(a, masked + j * a.mask_stride[3]);
+    scores[j] = sum * a.scale + added + masked_by;
     most = scores[j] > most || scores[j] != scores[j] ? scores[j] : most;
   }
   float total = 0;
@@ -122,7 +140,7 @@ void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float*
 
 }  // namespace
 
-Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
+static Error run_attention(KernelContext& context, const AttentionOperands& args) {
   Attention a;
   BERTH_RETURN_IF_ERROR(read_attention(context, args, &a));
   Tensor& out = args.out;
@@ -144,13 +162,28 @@ Error fused_attention_out(KernelContext& context, const arguments::fused_attenti
   return Error::kOk;
 }
 
-size_t fused_attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
-  const Tensor& key = args.key;
+static size_t temp_bytes(const Tensor& key, int threads) {
   if (key.rank() != 3) return 0;
   const int64_t slots = threads < 1 ? 1 : threads > kMaxSlots ? kMaxSlots : threads;
   // A key's count is at most the elements there are.
   const int64_t keys = key.dynamism() == ShapeDynamism::kStatic ? key.size(1) : key.numel();
   return (slots * keys) * sizeof(float) + kTempPadding;
+}
+
+Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
+  return run_attention(context, AttentionOperands(args));
+}
+
+Error fused_attention_biased_out(KernelContext& context, const arguments::fused_attention_biased_out& args) {
+  return run_attention(context, AttentionOperands(args));
+}
+
+size_t fused_attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {
+  return temp_bytes(args.key, threads);
+}
+
+size_t fused_attention_biased_temp_bytes(const arguments::fused_attention_biased_out& args, int threads) {
+  return temp_bytes(args.key, threads);
 }
 
 }  // namespace berth::portable

@@ -213,6 +213,7 @@ TEST_P(FusedRandom, AttentionIsItsSums) {
   const int64_t keys = number(1, 75);
   const bool causal = number(0, 1) == 1;
   const int64_t masking = number(0, 2);  // 0: none; 1: numbers; 2: truths
+  const bool biased = masking != 0 && !causal && number(0, 1) == 1;
   const double scale = 1 / std::sqrt(static_cast<double>(head_size));
   const int64_t columns = heads * head_size;
   const Values q = values(batch * queries * columns);
@@ -221,6 +222,7 @@ TEST_P(FusedRandom, AttentionIsItsSums) {
   if (masking == 2) {
     for (size_t i = 0; i < mask.size(); ++i) mask[i] = mask[i] > 0 || i % keys == 0 ? 1 : 0;
   }
+  const Values bias = values(batch * keys);
   Values expected(batch * queries * columns, 0);
   const auto score_of = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     const double added = masking == 0 ? 0 : mask[(h * queries + i) * keys + j];
@@ -230,7 +232,7 @@ TEST_P(FusedRandom, AttentionIsItsSums) {
       score +=
           q[(b * queries + i) * columns + h * head_size + c] * kv[(b * keys + j) * 2 * columns + h * head_size + c];
     }
-    return static_cast<float>(score * scale + (masking == 1 ? added : 0));
+    return static_cast<float>(score * scale + (biased ? bias[b * keys + j] : 0) + (masking == 1 ? added : 0));
   };
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t h = 0; h < heads; ++h) {
@@ -253,22 +255,27 @@ TEST_P(FusedRandom, AttentionIsItsSums) {
   const Array both = f32({size(batch), size(keys), size(2 * columns)}, kv);
   const std::vector<int32_t> mask_sizes = {size(heads), size(queries), size(keys)};
   const Arg none = nullptr;
-  const std::vector<Arg> args = {f32({size(batch), size(queries), size(columns)}, q),
-                                 both,
-                                 both,
-                                 masking == 0   ? none
-                                 : masking == 1 ? Arg(f32(mask_sizes, mask))
-                                                : Arg(berth::testing::boolean(mask_sizes, mask)),
-                                 heads,
-                                 head_size,
-                                 int64_t{0},
-                                 int64_t{0},
-                                 columns,
-                                 scale,
-                                 causal,
-                                 out};
+  std::vector<Arg> args = {f32({size(batch), size(queries), size(columns)}, q),
+                           both,
+                           both,
+                           masking == 0   ? none
+                           : masking == 1 ? Arg(f32(mask_sizes, mask))
+                                          : Arg(berth::testing::boolean(mask_sizes, mask)),
+                           heads,
+                           head_size,
+                           int64_t{0},
+                           int64_t{0},
+                           columns,
+                           scale,
+                           causal,
+                           out};
   SCOPED_TRACE(::testing::Message() << "seed " << GetParam() << ", " << keys << " keys, mask " << masking);
-  const auto outcome = run_with(fused_attention_out, args, 2, kFusedTemp);
+  if (biased) {
+    args.insert(args.begin() + 3, Arg(f32({size(batch), 1, 1, size(keys)}, bias)));
+    args.erase(args.end() - 2);
+  }
+  const auto outcome = biased ? run_with(fused_attention_biased_out, args, 2, kFusedTemp)
+                              : run_with(fused_attention_out, args, 2, kFusedTemp);
   ASSERT_EQ(outcome.error, Error::kOk) << outcome.message;
   expect_near(out.values(), expected);
 }

@@ -59,6 +59,7 @@ inline constexpr TempBytesFunction kTempBytes<&index_put_self> =
 size_t fused_conv_temp_bytes(const arguments::fused_conv_out& args, int threads);
 size_t fused_linear_temp_bytes(const arguments::fused_linear_out& args, int threads);
 size_t fused_attention_temp_bytes(const arguments::fused_attention_out& args, int threads);
+size_t fused_attention_biased_temp_bytes(const arguments::fused_attention_biased_out& args, int threads);
 size_t grouped_attention_temp_bytes(const arguments::grouped_attention_out& args, int threads);
 size_t grouped_attention_rows_temp_bytes(const arguments::grouped_attention_rows_out& args, int threads);
 size_t fused_gru_temp_bytes(const arguments::fused_gru_out& args, int threads);
@@ -70,6 +71,9 @@ template <>
 inline constexpr TempBytesFunction kTempBytes<&fused_linear_out> = untyped<&fused_linear_temp_bytes>;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&fused_attention_out> = untyped<&fused_attention_temp_bytes>;
+template <>
+inline constexpr TempBytesFunction kTempBytes<&fused_attention_biased_out> =
+    untyped<&fused_attention_biased_temp_bytes>;
 template <>
 inline constexpr TempBytesFunction kTempBytes<&grouped_attention_out> = untyped<&grouped_attention_temp_bytes>;
 template <>
