@@ -63,48 +63,60 @@ struct DeepTransposed {
   int64_t depth = 1;       // of the kernel
 };
 
-// The transposed convolution of each plane by `weight`, [in, out / groups, kernel…].
-ValueId transposed_planes(Lowering& n, const DeepTransposed& of, ValueId weight) {
-  return n.op(OpId::convolution_out,
-              {of.planes, weight, None(), DimList{Dim(of.strides[1]), Dim(of.strides[2])}, of.padding,
-               DimList{Dim(of.dilations[1]), Dim(of.dilations[2])}, true, of.extra, Dim(of.in.groups)});
+// The kernel with zeros between its slices: dilated by 1, [in, out / groups, depth, height, width].
+ValueId undilated(Lowering& n, ValueId weight, int64_t dilation) {
+  if (dilation == 1) return weight;
+  const std::vector<Dim> k = n.shape(weight);
+  ir::Symbols& s = n.symbols();
+  const ValueId slices = n.view(weight, {k[0], k[1], k[2], Dim(1), k[3], k[4]});
+  const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(dilation - 1)};
+  const ValueId spaced = n.op(OpId::constant_pad_nd_out, {slices, behind, 0.0});
+  const Dim depth = s.mul(k[2], Dim(dilation));
+  return n.slice(n.view(spaced, {k[0], k[1], depth, k[3], k[4]}), 2, 0, s.add(depth, Dim(1 - dilation)));
 }
 
-// Slices of the kernel whose results lie side by side: one convolution to the channels of all of them.
-ValueId slices_side_by_side(Lowering& n, const DeepTransposed& of) {
-  const std::vector<Dim> kernel = n.shape(of.in.weight);
+// What each slice of the kernel makes of each plane, [N, D, depth, out, H, W]: channels of one convolution of planes.
+ValueId transposed_slices(Lowering& n, const DeepTransposed& of, ValueId weight) {
+  const std::vector<Dim> k = n.shape(weight);
   ir::Symbols& s = n.symbols();
-  const ValueId weight =
-      n.view(n.permute(of.in.weight, {0, 2, 1, 3, 4}), {kernel[0], s.mul(kernel[1], kernel[2]), kernel[3], kernel[4]});
-  const ValueId y = transposed_planes(n, of, weight);
+  const ValueId joined = n.view(n.permute(weight, {0, 2, 1, 3, 4}), {k[0], s.mul(k[1], k[2]), k[3], k[4]});
+  ValueId y = n.op(OpId::convolution_out,
+                   {of.planes, joined, None(), DimList{Dim(of.strides[1]), Dim(of.strides[2])}, of.padding,
+                    DimList{Dim(of.dilations[1]), Dim(of.dilations[2])}, true, of.extra, Dim(of.in.groups)});
   const std::vector<Dim> plane = n.shape(y);
   if (plane.size() != 4) return {};
-  return n.view(y, {of.shape[0], s.mul(of.shape[2], kernel[2]), kernel[1], plane[2], plane[3]});
+  const Dim groups(of.in.groups);
+  if (of.in.groups > 1) {
+    y = n.permute(n.view(y, {plane[0], groups, k[2], k[1], plane[2], plane[3]}), {0, 2, 1, 3, 4, 5});
+  }
+  return n.view(y, {of.shape[0], of.shape[2], k[2], s.mul(groups, k[1]), plane[2], plane[3]});
 }
 
-// A convolution for each slice of the kernel, whose results are added where they lie.
-ValueId slices_added(Lowering& n, const DeepTransposed& of) {
+// All planes of the result, [N, planes, out, H, W]. The first `stride` slices lie side by side, from one plane of the
+// input to the next; each further `stride` of them is added a plane of the input later.
+ValueId transposed_frames(Lowering& n, const DeepTransposed& of) {
+  const int64_t stride = of.strides[0], depth = (of.depth - 1) * of.dilations[0] + 1;
+  const ValueId slices = transposed_slices(n, of, undilated(n, of.in.weight, of.dilations[0]));
+  if (!n.ok()) return {};
+  const std::vector<Dim> sizes = n.shape(slices);
   ir::Symbols& s = n.symbols();
-  const int64_t stride = of.strides[0];
+  const int64_t parts = (depth + stride - 1) / stride;
   ValueId sum;
-  for (int64_t k = 0; k < of.depth && n.ok(); ++k) {
-    ValueId y = transposed_planes(n, of, n.op(OpId::select_copy_int_out, {of.in.weight, Dim(2), Dim(k)}));
-    const std::vector<Dim> plane = n.shape(y);
-    if (plane.size() != 4) return {};
-    // Behind each plane as many of zeros as the stride leaves out; then moved to where the slice of the kernel lies.
-    y = n.view(y, {of.shape[0], of.shape[2], Dim(1), plane[1], plane[2], plane[3]});
-    if (stride > 1) {
-      const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(stride - 1)};
-      y = n.op(OpId::constant_pad_nd_out, {y, behind, 0.0});
+  for (int64_t m = 0; m < parts && n.ok(); ++m) {
+    const int64_t width = std::min(stride, depth - m * stride);
+    ValueId part = parts == 1 ? slices : n.slice(slices, 2, Dim(m * stride), Dim(m * stride + width));
+    if (width < stride) {
+      const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(stride - width)};
+      part = n.op(OpId::constant_pad_nd_out, {part, behind, 0.0});
     }
-    y = n.view(y, {of.shape[0], s.mul(of.shape[2], Dim(stride)), plane[1], plane[2], plane[3]});
-    y = n.slice(y, 1, 0, s.add(s.mul(s.add(of.shape[2], Dim(-1)), Dim(stride)), Dim(1)));
-    const Dim before(k * of.dilations[0]), after((of.depth - 1 - k) * of.dilations[0]);
+    part = n.view(part, {sizes[0], s.mul(sizes[1], Dim(stride)), sizes[3], sizes[4], sizes[5]});
+    const Dim before(m * stride), after((parts - 1 - m) * stride);
     const DimList around{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), before, after};
-    if (of.depth > 1) y = n.op(OpId::constant_pad_nd_out, {y, around, 0.0});
-    sum = sum.valid() ? n.op(OpId::add_out, {sum, y}) : y;
+    if (parts > 1) part = n.op(OpId::constant_pad_nd_out, {part, around, 0.0});
+    sum = sum.valid() ? n.op(OpId::add_out, {sum, part}) : part;
   }
-  return sum;
+  if (parts * stride == depth) return sum;
+  return n.slice(sum, 1, 0, s.add(s.mul(s.add(sizes[1], Dim(-1)), Dim(stride)), Dim(depth)));
 }
 
 ValueId trimmed(Lowering& n, ValueId y, int axis, const Trim& trim) {
@@ -129,7 +141,9 @@ ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<in
   of.dilations = dilations;
   of.depth = n.fixed(n.dim(in.weight, 2), "the kernel's size");
   if (n.ok() && of.depth < 1) n.unsupported("a kernel of no depth");
-  if (of.depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
+  if (n.ok() && (of.depth > kMaxDepth || dilations[0] > kMaxDepth / of.depth)) {
+    n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
+  }
   of.shape = n.shape(in.x);
   if (!n.ok()) return {};
   of.planes = n.view(n.permute(in.x, {0, 2, 1, 3, 4}),
@@ -142,8 +156,7 @@ ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<in
     of.extra.emplace_back(direct ? more : 0);
     if (direct) trims[i] = {};
   }
-  const bool apart = of.depth == strides[0] && dilations[0] == 1 && in.groups == 1;
-  ValueId y = n.permute(apart ? slices_side_by_side(n, of) : slices_added(n, of), {0, 2, 1, 3, 4});
+  ValueId y = n.permute(transposed_frames(n, of), {0, 2, 1, 3, 4});
   for (size_t i = 0; i < trims.size() && n.ok(); ++i) y = trimmed(n, y, static_cast<int>(i) + 2, trims[i]);
   if (const ValueId* value = std::get_if<ValueId>(&in.bias)) {
     y = n.op(OpId::add_out, {y, n.view(*value, {n.dim(*value, 0), Dim(1), Dim(1), Dim(1)})});
