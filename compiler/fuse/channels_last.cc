@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "compiler/fuse/image_places.h"
 #include "compiler/fuse/replacements.h"
 
 namespace berth::fuse {
@@ -220,6 +221,12 @@ class RegionLayout {
     if (!node.is(OpId::view_copy_out)) return false;
     const ValueId image = std::get<ValueId>(node.args[arg::view_copy_out::self]);
     if (!has_last(image)) return false;
+    BERTH_ASSIGN_OR_RETURN(const bool done, tokens_or_groups(id, image));
+    return done ? true : moved_image(id, image);
+  }
+
+  Expected<bool> tokens_or_groups(NodeId id, ValueId image) {
+    const Node& node = method_.node(id);
     const NodeId second = only_reader(node.results[0]);
     if (!second.valid()) return false;
     const std::vector<Dim> sizes = method_.tensor(image).shape;
@@ -232,6 +239,40 @@ class RegionLayout {
     if (!third.valid() || !method_.node(third).is(OpId::view_copy_out)) return false;
     if (method_.tensor(method_.node(third).results[0]).shape != sizes) return false;
     return shuffle(image, cut, {id, second, third});
+  }
+
+  // Views and permutations from one image to another whose bytes are the same.
+  Expected<bool> moved_image(NodeId first, ValueId image) {
+    constexpr int kMostSteps = 8;
+    const std::vector<Dim> sizes = method_.tensor(image).shape;
+    ir::Symbols& symbols = module_.symbols;
+    Strided moved = whole_image(symbols, image, sizes);
+    std::vector<NodeId> nodes;
+    for (NodeId at = first; at.valid() && static_cast<int>(nodes.size()) < kMostSteps;) {
+      const Node& node = method_.node(at);
+      const ValueId result = node.results[0];
+      const bool known = node.is(OpId::view_copy_out) ? regroup(symbols, method_.tensor(result).shape, &moved)
+                                                      : permute(passes::permutation(method_, node), &moved);
+      if (!known) return false;
+      nodes.push_back(at);
+      if (is_image(result) && reaches_convolution(result) && keeps_places(symbols, sizes, moved)) {
+        const std::string source = node.source;
+        const std::vector<Dim> to = method_.tensor(result).shape;
+        BERTH_ASSIGN_OR_RETURN(const ValueId rows, rows_of(image, source));
+        const DimList shape = {to[0], to[2], to[3], to[1]};
+        BERTH_ASSIGN_OR_RETURN(const ValueId places, build_.one(OpId::view_copy_out, {rows, shape}, source));
+        BERTH_ASSIGN_OR_RETURN(const ValueId made, image_of(places, source));
+        return finish(nodes, result, made);
+      }
+      at = only_reader(result);
+    }
+    return false;
+  }
+
+  // Whether convolutions are among what reads `image`.
+  bool reaches_convolution(ValueId image) const {
+    if (context_.uses(image) == 1) return comes_to_convolution(image);
+    return reader_[image].valid() && wants_last(method_.node(reader_[image]));
   }
 
   // The image's bytes as rows of channels.

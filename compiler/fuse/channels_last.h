@@ -17,6 +17,8 @@
 //     permute (0, 2, 1), view [n, c, h, w]                    an image of tokens that comes to a convolution, perhaps
 //                                                             resampled or joined with others: nothing either
 //
+// and so are all that lead from one image to another whose bytes are the same (image_places.h).
+//
 // For targets that say so (targets::Target::channels_last). `--why fusion` tells of each copy.
 #pragma once
 

@@ -65,6 +65,67 @@ TEST(ChannelsLast, PaddingIsThatOfRowsOfChannels) {
   }
 }
 
+// A convolution of eight frames of 4 x 6 places, `moves` from %c to %i, and one of the images there.
+Fused between_convolutions(const std::string& moves, const std::string& image) {
+  return fused(with_constants({{"w", {5, 3, 3, 3}}, {"v", {5, 5, 3, 1}}}, "%x: f32[8,3,4,6]",
+                              filled(R"(
+    %c: f32[8,5,4,6] = aten::convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)
+    $moves
+    %y: f32[$image] = aten::convolution(%i, %v, none, [1, 1], [1, 0], [1, 1], false, [0, 0], 1)
+    return %y
+  )",
+                                     {{"moves", moves}, {"image", image}})));
+}
+
+// As a kernel along the frames of a video reads what one of their places gives.
+TEST(ChannelsLast, AnImageWithARowAFrameHasTheBytesOfTheFrames) {
+  const auto copies = [](const Fused& one) { return one.count("dim_order_ops::_clone_dim_order"); };
+  const Fused video = between_convolutions(R"(
+    %f: f32[1,8,5,4,6] = aten::view_copy(%c, [1, 8, 5, 4, 6])
+    %p: f32[1,5,8,4,6] = aten::permute_copy(%f, [0, 2, 1, 3, 4])
+    %i: f32[1,5,8,24] = aten::view_copy(%p, [1, 5, 8, 24]))",
+                                           "1,5,8,24");
+  EXPECT_EQ(copies(video), 2u) << video.text;
+  const Fused two = between_convolutions(R"(
+    %f: f32[2,4,5,4,6] = aten::view_copy(%c, [2, 4, 5, 4, 6])
+    %p: f32[2,5,4,4,6] = aten::permute_copy(%f, [0, 2, 1, 3, 4])
+    %i: f32[2,5,4,24] = aten::view_copy(%p, [2, 5, 4, 24]))",
+                                         "2,5,4,24");
+  EXPECT_EQ(copies(two), 2u) << two.text;
+  // To an image and back to frames, of which two kernels read each.
+  const Fused back = between_convolutions(R"(
+    %f: f32[1,8,5,4,6] = aten::view_copy(%c, [1, 8, 5, 4, 6])
+    %p: f32[1,5,8,4,6] = aten::permute_copy(%f, [0, 2, 1, 3, 4])
+    %j: f32[1,5,8,24] = aten::view_copy(%p, [1, 5, 8, 24])
+    %k: f32[1,5,8,24] = aten::convolution(%j, %v, none, [1, 1], [1, 0], [1, 1], false, [0, 0], 1)
+    %l: f32[1,5,8,24] = aten::convolution(%j, %v, none, [1, 1], [2, 0], [2, 1], false, [0, 0], 1)
+    %m: f32[1,5,8,24] = aten::add.Tensor(%k, %l, 1)
+    %g: f32[1,5,8,4,6] = aten::view_copy(%m, [1, 5, 8, 4, 6])
+    %q: f32[1,8,5,4,6] = aten::permute_copy(%g, [0, 2, 1, 3, 4])
+    %i: f32[8,5,4,6] = aten::view_copy(%q, [8, 5, 4, 6]))",
+                                          "8,5,4,6");
+  EXPECT_EQ(copies(back), 2u) << back.text;
+}
+
+// The fear: places in another order, or channels that are places, taken for the same bytes.
+TEST(ChannelsLast, FramesInAnotherOrderAreCopied) {
+  const std::pair<std::string, std::string> moves[] = {
+      // Rows before frames, columns before rows, frames among the channels.
+      {R"(%f: f32[1,8,5,4,6] = aten::view_copy(%c, [1, 8, 5, 4, 6])
+    %p: f32[1,5,4,8,6] = aten::permute_copy(%f, [0, 2, 3, 1, 4])
+    %i: f32[1,5,4,48] = aten::view_copy(%p, [1, 5, 4, 48]))",
+       "1,5,4,48"},
+      {R"(%f: f32[1,8,5,4,6] = aten::view_copy(%c, [1, 8, 5, 4, 6])
+    %p: f32[1,5,8,6,4] = aten::permute_copy(%f, [0, 2, 1, 4, 3])
+    %i: f32[1,5,8,24] = aten::view_copy(%p, [1, 5, 8, 24]))",
+       "1,5,8,24"},
+      {"%i: f32[1,5,8,24] = aten::view_copy(%c, [1, 5, 8, 24])", "1,5,8,24"}};
+  for (const auto& [move, image] : moves) {
+    const Fused one = between_convolutions(move, image);
+    EXPECT_GT(one.count("dim_order_ops::_clone_dim_order"), 2u) << one.text;
+  }
+}
+
 TEST(ChannelsLast, AShuffleOfOneImageIsAPermutationOfTheInnermost) {
   const Fused one = fused(with_constants({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
     %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
