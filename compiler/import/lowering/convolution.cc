@@ -23,6 +23,27 @@ ValueId plain_convolution(Lowering& n, const Convolution& in, ValueId x, ValueId
   return forward_convolution(n, in, padded, weight, bias, window, padding);
 }
 
+// Whether the kernel is one place of each plane, so that planes need not be apart from each other: [k, 1, 1].
+bool is_along_depth(const Window& window) {
+  for (size_t i = 1; i < 3; ++i) {
+    const bool moves = window.begins[i] != Dim(0) || window.ends[i] != Dim(0);
+    if (window.kernel[i] != 1 || window.strides[i] != 1 || moves) return false;
+  }
+  return true;
+}
+
+// Such a kernel over images of D rows, [N, C, D, H * W].
+ValueId convolution_along_depth(Lowering& n, const Convolution& in, const Window& window) {
+  const Window column{{window.kernel[0], 1},      {window.strides[0], 1},   {window.dilations[0], 1},
+                      {window.begins[0], Dim(0)}, {window.ends[0], Dim(0)}, false};
+  const std::vector<Dim> x = n.shape(in.x), weight = n.shape(in.weight);
+  if (!n.ok()) return {};
+  const ValueId image = n.view(in.x, {x[0], x[1], x[2], n.symbols().mul(x[3], x[4])});
+  const ValueId y =
+      plain_convolution(n, in, image, n.view(in.weight, {weight[0], weight[1], weight[2], Dim(1)}), in.bias, column);
+  return n.view(y, {x[0], n.dim(y, 1), n.dim(y, 2), x[3], x[4]});
+}
+
 // [N, C, D, H, W]: for each slice k of the kernel's depth, the planes that it meets are one batch [N * D', C, H, W];
 // the results are added up.
 ValueId deep_convolution(Lowering& n, const Convolution& in, const Window& window) {
@@ -165,6 +186,7 @@ ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<in
 }
 
 ValueId convolution(Lowering& n, const Convolution& in, const Window& window) {
+  if (window.rank() == 3 && is_along_depth(window)) return convolution_along_depth(n, in, window);
   if (window.rank() == 3) return deep_convolution(n, in, window);
   if (window.rank() > 3) n.unsupported("more than three spatial dimensions are not supported");
   return plain_convolution(n, in, in.x, in.weight, in.bias, window);

@@ -159,6 +159,26 @@ TEST(WholeOperators, VolumesAreTransposedAllPlanesAtOnce) {
   EXPECT_EQ(deep(2, 1, 3, 0, &few), Floats({1, 0, 0, 2}));
 }
 
+// The fear: a convolution for each slice of the kernel, each of planes that were copied.
+TEST(WholeOperators, AKernelAlongTheDepthOfAVolumeIsOneConvolution) {
+  TestProgram p;
+  p.input("x", {1, 1, 4, 1, 2});
+  p.input("w", {1, 1, 3, 1, 1});
+  p.node("aten.conv3d.default",
+         {{"input", tensor("x")},
+          {"weight", tensor("w")},
+          {"stride", integers({2, 1, 1})},
+          {"padding", integers({1, 0, 0})}},
+         "y", {1, 1, 2, 1, 2});
+  p.output("y");
+  auto module = p.import();
+  ASSERT_TRUE(module.ok()) << module.error().text();
+  EXPECT_LE(module->methods[0].nodes.size(), 4u);
+  const Floats y = numbers(
+      run(*module, {floats({1, 1, 4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), floats({1, 1, 3, 1, 1}, {100, 10, 1})})[0]);
+  EXPECT_EQ(y, Floats({13, 24, 357, 468}));
+}
+
 /// The pixels 1 to 6 in two rows, read by a kernel of one pixel that is moved by `offset` (rows, columns) everywhere.
 Floats deformed(float rows, float columns, bool use_mask) {
   TestProgram p;
