@@ -197,12 +197,12 @@ MaskKind kind_of(const Context& context, const Match& match, const Mask& of, boo
 bool read_mask(const Context& context, const std::vector<Dim>& shape, ValueId mask, Match* match) {
   const ScoreSizes sizes = {match->batch, match->heads, match->queries, match->keys};
   const std::vector<Dim>& own = context.type(mask).shape;
-  Mask read = {mask, own};
-  if (own.size() > 4 || !stretches_to_heads(context, sizes, shape, mask)) {
-    read.shape = shape_over_heads(context, sizes, shape, mask);
-    if (read.shape.empty()) return false;
-  }
-  match->masks.push_back(read);
+  const bool stretches = own.size() <= 4 && stretches_to_heads(context, sizes, shape, mask);
+  // The first of three dimensions may be heads, or batch and heads in one.
+  const std::vector<Dim> over_heads =
+      stretches && own.size() != 3 ? std::vector<Dim>() : shape_over_heads(context, sizes, shape, mask);
+  if (!stretches && over_heads.empty()) return false;
+  match->masks.push_back({mask, over_heads.empty() ? own : over_heads});
   return true;
 }
 

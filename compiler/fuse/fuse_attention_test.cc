@@ -202,6 +202,17 @@ TEST(FuseAttention, ABiasAndAMaskAreTwoArguments) {
   EXPECT_EQ(three.operators().find("berth::attention"), std::string::npos) << three.text;
 }
 
+// [heads, queries, keys] beside [windows, heads, queries, keys]: only a sum over heads says that they are heads.
+TEST(FuseAttention, ABiasOfHeadsMayHaveThreeDimensions) {
+  const Fused one = fused(attention(", %m: f32[3,5,5]", "", "%e: f32[2,3,5,5] = aten::add.Tensor(%d, %m, 1)", 2));
+  EXPECT_EQ(one.count("berth::attention"), 1u) << one.text;
+  EXPECT_NE(one.text.find("f32[1,3,5,5] = aten::view_copy(%m.in"), std::string::npos) << one.text;
+  const Fused two = fused(windows("3,5,5", "6,1,5,5", R"(
+      %d1: f32[6,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %e: f32[6,3,5,5] = aten::add.Tensor(%d1, %m, 1))"));
+  EXPECT_EQ(two.count("berth::attention.biased"), 1u) << two.text;
+}
+
 TEST(FuseAttention, AMaskOfWindowsMayBeAddedWhereTheyAreADimensionOfTheirOwn) {
   const std::string sums = R"(
       %d1: f32[6,3,5,5] = aten::add.Tensor(%d, %b, 1)
