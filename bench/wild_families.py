@@ -3,6 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from wild_volumes import VOLUMES
+
 
 def conv_norm(i, o, k=3, stride=1, act=nn.ReLU, **options):
     return nn.Sequential(nn.Conv2d(i, o, k, stride, options.pop("padding", k // 2), bias=False, **options),
@@ -350,36 +352,6 @@ class PositionAttention(nn.Module):
         return self.body(x)
 
 
-class Volumes(nn.Module):
-    """A U of residual blocks over three axes with group norms, as for medical scans: [1,1,32,48,48] -> two classes."""
-
-    class Block(nn.Module):
-        def __init__(self, channels):
-            super().__init__()
-            self.body = nn.Sequential(*(part for _ in range(2) for part in (
-                nn.GroupNorm(4, channels), nn.ReLU(), nn.Conv3d(channels, channels, 3, padding=1, bias=False))))
-
-        def forward(self, x):
-            return x + self.body(x)
-
-    def __init__(self, channels=(8, 16, 32)):
-        super().__init__()
-        a, b, c = channels
-        self.first = nn.Conv3d(1, a, 3, padding=1)
-        self.blocks = nn.ModuleList(self.Block(i) for i in (a, b, c, b, a))
-        self.downs = nn.ModuleList((nn.Conv3d(a, b, 3, 2, 1), nn.Conv3d(b, c, 3, 2, 1)))
-        self.ups = nn.ModuleList((nn.ConvTranspose3d(c, b, 2, 2), nn.ConvTranspose3d(b, a, 2, 2)))
-        self.joins = nn.ModuleList((nn.Conv3d(2 * b, b, 1), nn.Conv3d(2 * a, a, 1)))
-        self.last = nn.Conv3d(a, 2, 1)
-
-    def forward(self, x):
-        top = self.blocks[0](self.first(x))
-        middle = self.blocks[1](self.downs[0](top))
-        x = self.blocks[2](self.downs[1](middle))
-        x = self.blocks[3](self.joins[0](torch.cat([self.ups[0](x), middle], 1)))
-        return self.last(self.blocks[4](self.joins[1](torch.cat([self.ups[1](x), top], 1))))
-
-
 def picture(side):
     return torch.rand(1, 3, side, side)
 
@@ -397,6 +369,6 @@ FAMILIES = {
     "flow": lambda: (Flow(), (picture(128), picture(128))),
     "fused_scales": lambda: (Fused(), (picture(256),)),
     "position_attention": lambda: (PositionAttention(), (torch.randn(1, 128, 20, 20),)),
-    "volumes": lambda: (Volumes(), (torch.randn(1, 1, 32, 48, 48),)),
     "ranking": lambda: (Ranking(), (torch.randint(0, 1000, (64, 26)), torch.randn(64, 13))),
+    **VOLUMES,
 }
