@@ -38,7 +38,9 @@ struct Layout {
     return sums(head, scratch) + kAttentionRows * value_columns;
   }
   size_t floats(const AttentionHead& head) const {
-    const int64_t values = turns_values ? key_columns * head.value_size : packs_values ? head.keys * value_columns : 0;
+    // Whether values are turned depends on limits, which the caller may not know yet.
+    const int64_t turned = head.value_size <= kLanes / 2 ? key_columns * head.value_size : 0;
+    const int64_t values = std::max(turned, packs_values ? head.keys * value_columns : 0);
     const int64_t all =
         key_columns * head.size + kAttentionRows * score_columns + kAttentionRows * value_columns + values;
     return (all + 15) / 16 * 16;
@@ -305,15 +307,15 @@ float add_masks(const float* mask, const float* bias, int64_t n, float* x) {
   int64_t j = 0;
   for (; j + kLanes <= n; j += kLanes) {
     FloatVector sum = hn::LoadU(d, x + j);
-    if (mask != nullptr) sum = hn::Add(sum, hn::LoadU(d, mask + j));
     if (bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, bias + j));
+    if (mask != nullptr) sum = hn::Add(sum, hn::LoadU(d, mask + j));
     if (mask != nullptr || bias != nullptr) hn::StoreU(sum, d, x + j);
     max = hn::Max(max, sum);
   }
   if (j < n) {
     FloatVector sum = hn::LoadU(d, x + j);
-    if (mask != nullptr) sum = hn::Add(sum, load_part(mask + j, n - j));
     if (bias != nullptr) sum = hn::Add(sum, load_part(bias + j, n - j));
+    if (mask != nullptr) sum = hn::Add(sum, load_part(mask + j, n - j));
     hn::StoreU(sum, d, x + j);
     max = hn::Max(max, hn::IfThenElse(hn::FirstN(d, n - j), sum, least));
   }
@@ -325,8 +327,8 @@ float mask_row(const AttentionHead& head, const Block& block, int64_t row, int64
   const Added mask = mask_of(head, block, row), bias = bias_of(head, block, row);
   const bool hides = head.before != nullptr || head.allowed != nullptr;
   if (!hides && mask.column == 1 && bias.column == 1) return add_masks(mask.numbers, bias.numbers, visible, scores);
-  mask.add_to(scores, visible);
   bias.add_to(scores, visible);
+  mask.add_to(scores, visible);
   hide_keys(head, block, row, visible, scores);
   return add_masks(nullptr, nullptr, visible, scores);
 }

@@ -326,7 +326,8 @@ TEST(GroupedAttention, ManyQueriesAreTilesWithTheSameLimits) {
   check(c, 6);
   for (int i = 0; i < c.queries; ++i) c.before.push_back(i == 0 ? 600 : 600 + 2 * i);
   check(c, 7);
-  for (const int32_t value_size : {16, 21, 100}) {
+  // Up to half a register they would lie turned, but for the limits.
+  for (const int32_t value_size : {1, 4, 8, 16, 21, 100}) {
     c.value_size = value_size;
     check(c, 8);
   }
@@ -347,7 +348,7 @@ TEST(GroupedAttention, ValuesOfAnOpenSizeHaveMemoryAtEachSize) {
   c.keys = 600;
   c.size = 16;
   c.most_value_size = 32;
-  for (const int32_t size : {20, 31, 32}) {
+  for (const int32_t size : {3, 8, 20, 31, 32}) {
     c.value_size = size;
     check(c, 11);
   }
