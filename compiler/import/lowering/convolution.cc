@@ -84,20 +84,9 @@ struct DeepTransposed {
   int64_t depth = 1;       // of the kernel
 };
 
-// The kernel with zeros between its slices: dilated by 1, [in, out / groups, depth, height, width].
-ValueId undilated(Lowering& n, ValueId weight, int64_t dilation) {
-  if (dilation == 1) return weight;
-  const std::vector<Dim> k = n.shape(weight);
-  ir::Symbols& s = n.symbols();
-  const ValueId slices = n.view(weight, {k[0], k[1], k[2], Dim(1), k[3], k[4]});
-  const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(dilation - 1)};
-  const ValueId spaced = n.op(OpId::constant_pad_nd_out, {slices, behind, 0.0});
-  const Dim depth = s.mul(k[2], Dim(dilation));
-  return n.slice(n.view(spaced, {k[0], k[1], depth, k[3], k[4]}), 2, 0, s.add(depth, Dim(1 - dilation)));
-}
-
 // What each slice of the kernel makes of each plane, [N, D, depth, out, H, W]: channels of one convolution of planes.
-ValueId transposed_slices(Lowering& n, const DeepTransposed& of, ValueId weight) {
+ValueId transposed_slices(Lowering& n, const DeepTransposed& of) {
+  const ValueId weight = of.in.weight;
   const std::vector<Dim> k = n.shape(weight);
   ir::Symbols& s = n.symbols();
   const ValueId joined = n.view(n.permute(weight, {0, 2, 1, 3, 4}), {k[0], s.mul(k[1], k[2]), k[3], k[4]});
@@ -113,31 +102,45 @@ ValueId transposed_slices(Lowering& n, const DeepTransposed& of, ValueId weight)
   return n.view(y, {of.shape[0], of.shape[2], k[2], s.mul(groups, k[1]), plane[2], plane[3]});
 }
 
-// All planes of the result, [N, planes, out, H, W]. The first `stride` slices lie side by side, from one plane of the
-// input to the next; each further `stride` of them is added a plane of the input later.
+// Slices next to each other of which the first lies `place` planes behind that of the kernel.
+struct Slices {
+  int64_t first, count, place;
+};
+
+// Those that lie side by side, between two planes of the input: `stride` of them, or one where they are dilated.
+std::vector<Slices> slices_side_by_side(const DeepTransposed& of) {
+  const int64_t dilation = of.dilations[0], most = dilation == 1 ? of.strides[0] : 1;
+  std::vector<Slices> all;
+  for (int64_t k = 0; k < of.depth; k += most) all.push_back({k, std::min(most, of.depth - k), k * dilation});
+  return all;
+}
+
+// All planes of the result, [N, planes, out, H, W]: of each group of slices its planes with zeros between them, where
+// they lie, added up.
 ValueId transposed_frames(Lowering& n, const DeepTransposed& of) {
   const int64_t stride = of.strides[0], depth = (of.depth - 1) * of.dilations[0] + 1;
-  const ValueId slices = transposed_slices(n, of, undilated(n, of.in.weight, of.dilations[0]));
+  const ValueId slices = transposed_slices(n, of);
   if (!n.ok()) return {};
   const std::vector<Dim> sizes = n.shape(slices);
   ir::Symbols& s = n.symbols();
-  const int64_t parts = (depth + stride - 1) / stride;
+  const std::vector<Slices> groups = slices_side_by_side(of);
+  const int64_t steps = (depth + stride - 1) / stride;
   ValueId sum;
-  for (int64_t m = 0; m < parts && n.ok(); ++m) {
-    const int64_t width = std::min(stride, depth - m * stride);
-    ValueId part = parts == 1 ? slices : n.slice(slices, 2, Dim(m * stride), Dim(m * stride + width));
-    if (width < stride) {
-      const DimList behind{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(stride - width)};
-      part = n.op(OpId::constant_pad_nd_out, {part, behind, 0.0});
+  for (const Slices& group : groups) {
+    ValueId part = groups.size() == 1 ? slices : n.slice(slices, 2, Dim(group.first), Dim(group.first + group.count));
+    const int64_t step = group.place / stride, front = group.place % stride, back = stride - front - group.count;
+    if (front + back > 0) {
+      const DimList zeros{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(front), Dim(back)};
+      part = n.op(OpId::constant_pad_nd_out, {part, zeros, 0.0});
     }
     part = n.view(part, {sizes[0], s.mul(sizes[1], Dim(stride)), sizes[3], sizes[4], sizes[5]});
-    const Dim before(m * stride), after((parts - 1 - m) * stride);
+    const Dim before(step * stride), after((steps - 1 - step) * stride);
     const DimList around{Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), Dim(0), before, after};
-    if (parts > 1) part = n.op(OpId::constant_pad_nd_out, {part, around, 0.0});
+    if (steps > 1) part = n.op(OpId::constant_pad_nd_out, {part, around, 0.0});
+    if (!n.ok()) return {};
     sum = sum.valid() ? n.op(OpId::add_out, {sum, part}) : part;
   }
-  if (parts * stride == depth) return sum;
-  return n.slice(sum, 1, 0, s.add(s.mul(s.add(sizes[1], Dim(-1)), Dim(stride)), Dim(depth)));
+  return steps * stride == depth ? sum : n.slice(sum, 1, 0, Dim(depth - steps * stride));
 }
 
 ValueId trimmed(Lowering& n, ValueId y, int axis, const Trim& trim) {
@@ -162,9 +165,7 @@ ValueId deep_transposed(Lowering& n, const Convolution& in, const std::vector<in
   of.dilations = dilations;
   of.depth = n.fixed(n.dim(in.weight, 2), "the kernel's size");
   if (n.ok() && of.depth < 1) n.unsupported("a kernel of no depth");
-  if (n.ok() && (of.depth > kMaxDepth || dilations[0] > kMaxDepth / of.depth)) {
-    n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
-  }
+  if (of.depth > kMaxDepth) n.unsupported("a kernel deeper than " + std::to_string(kMaxDepth) + " is not supported");
   of.shape = n.shape(in.x);
   if (!n.ok()) return {};
   of.planes = n.view(n.permute(in.x, {0, 2, 1, 3, 4}),

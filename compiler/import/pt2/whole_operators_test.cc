@@ -147,6 +147,22 @@ Floats deep(int64_t planes, int64_t depth, int64_t stride, int64_t padding, int6
   return numbers(run(*module, {floats(size(planes), x), floats(size(depth), w)})[0]);
 }
 
+// The fear: zeros between the slices of a dilated kernel that are multiplied, and make NaN of infinity.
+TEST(WholeOperators, DilatedKernelsOfVolumesLeaveOutWhatLiesBetween) {
+  TestProgram p;
+  p.input("x", {1, 1, 2, 1, 1});
+  p.input("w", {1, 1, 2, 1, 1});
+  p.node("aten.conv_transpose3d.input",
+         {{"input", tensor("x")},
+          {"weight", tensor("w")},
+          {"stride", integers({1, 1, 1})},
+          {"dilation", integers({3, 1, 1})}},
+         "y", {1, 1, 5, 1, 1});
+  p.output("y");
+  const Floats y = numbers(run(p, {floats({1, 1, 2, 1, 1}, {INFINITY, 2}), floats({1, 1, 2, 1, 1}, {1, 10})})[0]);
+  EXPECT_EQ(y, Floats({INFINITY, 2, 0, INFINITY, 20}));
+}
+
 // The fear: a node for each plane, of which volumes have hundreds.
 TEST(WholeOperators, VolumesAreTransposedAllPlanesAtOnce) {
   int64_t few = 0, many = 0;
