@@ -64,7 +64,11 @@ std::optional<Scaled> read_scaled(const Context& context, const Node& node) {
   return Scaled{value_argument(node, 1 - number), product ? *factor : 1 / *factor};
 }
 
-std::optional<size_t> scores_of_sum(const Context& context, const Node& sum) { return scores_of_sum(context, sum, 1); }
+std::optional<size_t> scores_of_sum(const Context& context, const Node& sum) {
+  // A mask may be a product with another mask.
+  const auto plain = scores_of_sum(context, sum, 0);
+  return plain ? plain : scores_of_sum(context, sum, 1);
+}
 
 bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const std::vector<Dim>& shape, ValueId mask) {
   if (!mask.valid() || shape.size() < 3) return false;

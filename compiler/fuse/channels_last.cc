@@ -250,6 +250,7 @@ class RegionLayout {
     std::vector<NodeId> nodes;
     for (NodeId at = first; at.valid() && static_cast<int>(nodes.size()) < kMostSteps;) {
       const Node& node = method_.node(at);
+      if (!node.is(OpId::view_copy_out) && !node.is(OpId::permute_copy_out)) return false;
       const ValueId result = node.results[0];
       const bool known = node.is(OpId::view_copy_out) ? regroup(symbols, method_.tensor(result).shape, &moved)
                                                       : permute(passes::permutation(method_, node), &moved);

@@ -126,6 +126,19 @@ TEST(ChannelsLast, FramesInAnotherOrderAreCopied) {
   }
 }
 
+// The fear: what computes between two views taken for one, where there are no dimensions to tell.
+TEST(ChannelsLast, WhatComputesBetweenViewsStays) {
+  const Fused one = fused(with_constants({{"w", {1, 3, 2, 2}}, {"v", {4, 1, 1, 1}}}, "%x: f32[1,3,2,2]", R"(
+    %c: f32[1,1,1,1] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    %s: f32[] = aten::view_copy(%c, [])
+    %e: f32[] = aten::exp(%s)
+    %i: f32[1,1,1,1] = aten::view_copy(%e, [1, 1, 1, 1])
+    %y: f32[1,4,1,1] = aten::convolution(%i, %v, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)
+    return %y
+  )"));
+  EXPECT_NE(one.operators().find("exp"), std::string::npos) << one.text;
+}
+
 TEST(ChannelsLast, AShuffleOfOneImageIsAPermutationOfTheInnermost) {
   const Fused one = fused(with_constants({{"w", {4, 4, 1, 1}}}, "%x: f32[1,4,6,6]", R"(
     %c: f32[1,4,6,6] = aten::convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)

@@ -173,11 +173,14 @@ MaskKind kind_of(const Context& context, const Match& match, const Mask& of, boo
   const int64_t queries = match.queries.value, keys = match.keys.value;
   std::vector<float> mask;
   if (truths) {
-    for (const uint8_t truth : constant->blob.to_vector()) mask.push_back(truth != 0 ? 0 : kHidden);
+    const auto hidden_score = static_cast<float>(kHiddenScore);
+    for (const uint8_t truth : constant->blob.to_vector()) mask.push_back(truth != 0 ? 0 : hidden_score);
   } else {
     mask = floats_of(*constant);
   }
   *some_row_hidden = false;
+  // Beside a mask that hides all that a query sees, what has finite scores is seen.
+  const float least = match.masks.size() > 1 ? static_cast<float>(kHiddenScore) : kHidden;
   bool zero = true;
   bool causal = numel == queries * keys && queries == keys;
   for (int64_t row = 0; row < numel / keys; ++row) {
@@ -186,7 +189,7 @@ MaskKind kind_of(const Context& context, const Match& match, const Mask& of, boo
       const float x = mask[row * keys + j];
       zero = zero && x == 0;
       seen = seen || x > kHidden;
-      causal = causal && (j <= row % queries ? x == 0 : x <= kHidden);
+      causal = causal && (j <= row % queries ? x == 0 : x <= least);
     }
     *some_row_hidden = *some_row_hidden || !seen;
   }

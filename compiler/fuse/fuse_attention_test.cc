@@ -239,6 +239,9 @@ TEST(FuseAttention, OfTwoMasksOneThatIsKnownIsCausalOrGoes) {
       %e: f32[2,3,5,5] = aten::add.Tensor(%d1, %m, 1))",
                            2));
   };
+  // Where %b hides all that a query sees, it sees the keys behind it, whose scores are finite.
+  const Fused finite = with("-1e38");
+  EXPECT_EQ(finite.count("berth::attention.biased"), 1u) << finite.text;
   const Fused causal = with("-inf"), zeros = with("0.0");
   EXPECT_NE(causal.text.find("%b.in, 3, 4, 0, 12, 24, 0.5, true)"), std::string::npos) << causal.text;
   EXPECT_EQ(zeros.count("berth::attention"), 1u) << zeros.text;
