@@ -20,33 +20,22 @@ bool takes(const Tensor& tensor) {
   return tensor.dtype() == DType::kF32 && tensor.rank() == 3 && tensor.is_contiguous();
 }
 
-Error read(KernelContext& context, const AttentionOperands& args, Attention* a) {
-  a->query = &args.query;
-  a->key = &args.key;
-  a->value = &args.value;
-  a->bias = args.bias;
-  a->mask = args.mask;
-  a->heads = args.heads;
-  a->head_size = args.head_size;
-  a->scale = static_cast<float>(args.scale);
-  a->causal = args.causal;
+Error check_tokens(KernelContext& context, const Attention& a) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (a->heads < 1 || a->head_size < 1 || a->heads > kMost || a->head_size > kMost / a->heads) {
+  if (a.heads < 1 || a.head_size < 1 || a.heads > kMost || a.head_size > kMost / a.heads) {
     return context.fail(Error::kInvalidArgument, "attention needs at least one head of at least one column");
   }
-  const Tensor* const tensors[] = {&args.query, &args.key, &args.value};
+  const Tensor* const tensors[] = {a.query, a.key, a.value};
   for (size_t i = 0; i < 3; ++i) {
     const Tensor& tensor = *tensors[i];
     if (!takes(tensor))
       return context.fail(Error::kInvalidArgument, "attention takes f32 of three row-major dimensions");
-    a->column[i] = args.column[i];
-    if (a->column[i] < 0 || a->column[i] > tensor.size(2) - a->heads * a->head_size) {
+    if (a.column[i] < 0 || a.column[i] > tensor.size(2) - a.heads * a.head_size) {
       return context.fail(Error::kInvalidArgument, "the heads' columns are not all there");
     }
     BERTH_RETURN_IF_ERROR(check_memory(context, tensor));
   }
-  if (a->query->size(0) != a->key->size(0) || !(a->key->size(0) == a->value->size(0)) ||
-      a->key->size(1) != a->value->size(1)) {
+  if (a.query->size(0) != a.key->size(0) || a.key->size(0) != a.value->size(0) || a.key->size(1) != a.value->size(1)) {
     return context.fail(Error::kInvalidArgument, "attention's tensors differ in batch or tokens");
   }
   return Error::kOk;
@@ -82,10 +71,10 @@ Error read_masks(KernelContext& context, Attention* a) {
 
 }  // namespace
 
-Error read_attention(KernelContext& context, const AttentionOperands& args, Attention* a) {
-  BERTH_RETURN_IF_ERROR(read(context, args, a));
+Error prepare_attention(KernelContext& context, Attention* a) {
+  BERTH_RETURN_IF_ERROR(check_tokens(context, *a));
   BERTH_RETURN_IF_ERROR(read_masks(context, a));
-  Tensor& out = args.out;
+  Tensor& out = *a->out;
   Sizes sizes;
   push_size(&sizes, a->query->size(0));
   push_size(&sizes, a->query->size(1));
@@ -140,10 +129,9 @@ void attend(const Attention& a, int64_t batch, int64_t head, int64_t row, float*
 
 }  // namespace
 
-static Error run_attention(KernelContext& context, const AttentionOperands& args) {
-  Attention a;
-  BERTH_RETURN_IF_ERROR(read_attention(context, args, &a));
-  Tensor& out = args.out;
+static Error run_attention(KernelContext& context, Attention a) {
+  BERTH_RETURN_IF_ERROR(prepare_attention(context, &a));
+  Tensor& out = *a.out;
   const int64_t queries = a.query->size(1);
   const int64_t keys = a.key->size(1);
   const int64_t items = out.size(0) * a.heads * queries;
@@ -171,11 +159,11 @@ static size_t temp_bytes(const Tensor& key, int threads) {
 }
 
 Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
-  return run_attention(context, AttentionOperands(args));
+  return run_attention(context, Attention(args));
 }
 
 Error fused_attention_biased_out(KernelContext& context, const arguments::fused_attention_biased_out& args) {
-  return run_attention(context, AttentionOperands(args));
+  return run_attention(context, Attention(args));
 }
 
 size_t fused_attention_temp_bytes(const arguments::fused_attention_out& args, int threads) {

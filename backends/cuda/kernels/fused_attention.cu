@@ -258,8 +258,8 @@ bool launch_narrow(KernelContext&, const Heads&, Error*) { return false; }
 }  // namespace
 
 Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
-  portable::Attention a;
-  BERTH_RETURN_IF_ERROR(portable::read_attention(context, portable::AttentionOperands(args), &a));
+  portable::Attention a(args);
+  BERTH_RETURN_IF_ERROR(portable::prepare_attention(context, &a));
   Heads h{};
   const Tensor* const tensors[] = {a.query, a.key, a.value};
   for (int i = 0; i < 3; ++i) {

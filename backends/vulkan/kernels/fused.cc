@@ -54,8 +54,8 @@ bool takes_texels(const portable::Attention& a, const Tensor& out) {
 }  // namespace
 
 Error fused_attention_out(KernelContext& context, const arguments::fused_attention_out& args) {
-  portable::Attention a;
-  BERTH_RETURN_IF_ERROR(portable::read_attention(context, portable::AttentionOperands(args), &a));
+  portable::Attention a(args);
+  BERTH_RETURN_IF_ERROR(portable::prepare_attention(context, &a));
   const Tensor* const tensors[] = {a.mask};
   BERTH_RETURN_IF_ERROR(require_floats(context, tensors));
   const Tensor& out = args.out;
