@@ -8,6 +8,7 @@
 // Not part of any library.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -252,12 +253,15 @@ class Kernel {
   Error (*call_)(Erased, KernelContext&, Span<EValue* const>);
 };
 
-/// Calls `kernel` with `args`, on `threads` threads, with `temp_bytes` of temporary memory.
+/// Calls `kernel` with `args`, on `threads` threads, with `temp_bytes` of temporary memory. Error::kInternal
+/// where it writes behind them.
 inline Outcome run_with(Kernel kernel, std::vector<Arg> args, int threads, size_t temp_bytes = 0,
                         const MemoryFetcher* fetcher = nullptr) {
   std::vector<EValue*> values;
   for (Arg& arg : args) values.push_back(arg.value());
-  std::vector<uint8_t> memory(temp_bytes + 64);
+  constexpr size_t kBehind = 64 * 1024;
+  constexpr uint8_t kUntouched = 0xCD;
+  std::vector<uint8_t> memory(temp_bytes + 64 + kBehind, kUntouched);
   const size_t skip = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
   TestPool pool(threads);
   KernelContext context(Span<uint8_t>(memory.data() + skip, temp_bytes), threads > 1 ? &pool : nullptr, {}, nullptr,
@@ -265,6 +269,10 @@ inline Outcome run_with(Kernel kernel, std::vector<Arg> args, int threads, size_
   Outcome outcome;
   outcome.error = kernel(context, Span<EValue* const>(values.data(), values.size()));
   if (context.message() != nullptr) outcome.message = context.message();
+  const auto behind = memory.begin() + static_cast<std::ptrdiff_t>(skip + temp_bytes);
+  if (!std::all_of(behind, memory.end(), [](uint8_t byte) { return byte == kUntouched; })) {
+    outcome = {Error::kInternal, "written behind temporary memory of " + std::to_string(temp_bytes) + " bytes"};
+  }
   return outcome;
 }
 
