@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "compiler/ir/same_product.h"
-
 namespace berth::fuse {
 
 using ir::Dim;
@@ -90,7 +88,6 @@ std::vector<Dim> shape_over_heads(const Context& context, const ScoreSizes& size
   const size_t batch = shape.size() - 3;  // how many dimensions
   const std::vector<Dim> each = {sizes.heads, sizes.queries, sizes.keys};
   if (!std::equal(shape.begin() + batch, shape.end(), each.begin())) return {};
-  if (!ir::same_product(context.symbols(), {shape.begin(), shape.begin() + batch}, {sizes.batch})) return {};
   std::vector<Dim> whole(shape.size() - own.size(), 1);
   whole.insert(whole.end(), own.begin(), own.end());
   const bool of_batch = std::equal(shape.begin(), shape.begin() + batch, whole.begin());

@@ -40,8 +40,9 @@ struct ScoreSizes {
 bool stretches_to_heads(const Context& context, const ScoreSizes& sizes, const std::vector<ir::Dim>& shape,
                         ir::ValueId mask);
 
-/// The same for scores whose batch has several dimensions, such as [images, windows, heads, queries, keys]: the mask's
-/// shape as [batch or 1, heads or 1, queries or 1, keys or 1], row-major. Empty where it does not stretch so.
+/// The same for scores of these sizes whose batch has several dimensions, such as [images, windows, heads, queries,
+/// keys]: the mask's shape as [batch or 1, heads or 1, queries or 1, keys or 1], row-major. Empty where it does not
+/// stretch so.
 std::vector<ir::Dim> shape_over_heads(const Context& context, const ScoreSizes& sizes,
                                       const std::vector<ir::Dim>& shape, ir::ValueId mask);
 

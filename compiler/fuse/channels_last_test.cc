@@ -110,7 +110,7 @@ TEST(ChannelsLast, AnImageWithARowAFrameHasTheBytesOfTheFrames) {
 // The fear: places in another order, or channels that are places, taken for the same bytes.
 TEST(ChannelsLast, FramesInAnotherOrderAreCopied) {
   const std::pair<std::string, std::string> moves[] = {
-      // Rows before frames, columns before rows, frames among the channels.
+      // Rows before frames, columns before rows, frames among the channels, channels before frames, or behind places.
       {R"(%f: f32[1,8,5,4,6] = aten::view_copy(%c, [1, 8, 5, 4, 6])
     %p: f32[1,5,4,8,6] = aten::permute_copy(%f, [0, 2, 3, 1, 4])
     %i: f32[1,5,4,48] = aten::view_copy(%p, [1, 5, 4, 48]))",
@@ -119,7 +119,14 @@ TEST(ChannelsLast, FramesInAnotherOrderAreCopied) {
     %p: f32[1,5,8,6,4] = aten::permute_copy(%f, [0, 2, 1, 4, 3])
     %i: f32[1,5,8,24] = aten::view_copy(%p, [1, 5, 8, 24]))",
        "1,5,8,24"},
-      {"%i: f32[1,5,8,24] = aten::view_copy(%c, [1, 5, 8, 24])", "1,5,8,24"}};
+      {"%i: f32[1,5,8,24] = aten::view_copy(%c, [1, 5, 8, 24])", "1,5,8,24"},
+      {R"(%f: f32[5,8,4,6] = aten::view_copy(%c, [5, 8, 4, 6])
+    %i: f32[8,5,4,6] = aten::permute_copy(%f, [1, 0, 2, 3]))",
+       "8,5,4,6"},
+      {R"(%f: f32[8,24,5] = aten::view_copy(%c, [8, 24, 5])
+    %p: f32[8,5,24] = aten::permute_copy(%f, [0, 2, 1])
+    %i: f32[8,5,4,6] = aten::view_copy(%p, [8, 5, 4, 6]))",
+       "8,5,4,6"}};
   for (const auto& [move, image] : moves) {
     const Fused one = between_convolutions(move, image);
     EXPECT_GT(one.count("dim_order_ops::_clone_dim_order"), 2u) << one.text;

@@ -248,6 +248,49 @@ TEST(FuseAttention, OfTwoMasksOneThatIsKnownIsCausalOrGoes) {
   EXPECT_NE(zeros.text.find("0.5, false)"), std::string::npos) << zeros.text;
 }
 
+// %d is masked by truths; `sum` makes %h of it and of constants of numbers, of which @n hides the first key.
+Fused safe_sum(const std::string& sum) {
+  std::string text = safe_attention("11100");
+  const std::string scores = "aten::where.self(%m, %d, %low)";
+  text.replace(text.find(scores), scores.size(), "aten::where.self(%m, %h, %low)");
+  text.insert(text.find("%e: f32"), "%n: f32[5,5] = const @n\n" + sum);
+  std::string numbers;
+  for (int i = 0; i < 25; ++i) numbers += i == 0 ? "-inf" : i % 5 == 0 ? ", -inf" : ", 1.0";
+  return fused("const @n: f32[5,5] = dense<[" + numbers + "]>\n" + text);
+}
+
+// The first query sees the first key alone: under the guard it gives zeros.
+TEST(FuseAttention, WhatEachOfTwoMasksShowsTheOtherMayHide) {
+  const Fused one = safe_sum("%h: f32[1,3,5,5] = aten::add.Tensor(%d, %n, 1)\n");
+  EXPECT_EQ(one.count("berth::attention") + one.count("berth::attention.biased"), 0u) << one.text;
+}
+
+TEST(FuseAttention, ThreeMasksAreTooMany) {
+  std::string text =
+      attention(", %b: f32[1,3,5,5]",
+                "const @low: f32[] = dense<[-inf]>\nconst @seen: bool[5] = dense<[true, true, true, true, false]>",
+                R"(%low: f32[] = const @low
+      %seen: bool[5] = const @seen
+      %d1: f32[1,3,5,5] = aten::add.Tensor(%d, %b, 1)
+      %d2: f32[1,3,5,5] = aten::add.Tensor(%d1, %b, 1)
+      %e: f32[1,3,5,5] = aten::where.self(%seen, %d2, %low))",
+                1);
+  text.replace(text.find("%m: f32[5,5] = const @m"), 23, "");
+  const Fused one = fused(text);
+  EXPECT_EQ(one.operators().find("berth::attention"), std::string::npos) << one.text;
+}
+
+// As with positions that are relative: a product, and a mask beside it, that are added to the scores.
+TEST(FuseAttention, AMaskMayBeAProductWithAMask) {
+  const Fused one = fused(attention(", %z: f32[3,4,5], %m: f32[1,1,5,5]", "", R"(
+      %r3: f32[3,5,5] = aten::bmm(%q3, %z)
+      %r4: f32[1,3,5,5] = aten::view_copy(%r3, [1, 3, 5, 5])
+      %a: f32[1,3,5,5] = aten::add.Tensor(%r4, %m, 1)
+      %e: f32[1,3,5,5] = aten::add.Tensor(%a, %d, 1))",
+                                    1));
+  EXPECT_EQ(one.count("berth::attention"), 1u) << one.text;
+}
+
 // Rows of which one mask hides a part and the other the rest give zeros under the guard, and NaN without.
 TEST(FuseAttention, TwoMasksUnderAGuardStayWrittenOut) {
   std::string text = attention(", %b: f32[5,5]", "const @zero: f32[] = dense<[0]>", R"(

@@ -24,13 +24,13 @@ bool permute(const std::vector<int64_t>& order, Strided* moved) {
 }
 
 bool keeps_places(ir::Symbols& symbols, const std::vector<Dim>& sizes, const Strided& moved) {
-  const Dim channels = sizes[1], area = symbols.mul(sizes[2], sizes[3]);
-  if (moved.sizes.size() != 4 || moved.sizes[1] != channels) return false;
-  if (channels != Dim(1) && moved.strides[1] != area) return false;
+  if (moved.sizes.size() != 4) return false;
+  // Where the places are the same, all that is left are the channels.
+  const Dim area = symbols.mul(sizes[2], sizes[3]);
   Strided places = moved;
   for (std::vector<Dim>* of : {&places.sizes, &places.strides}) of->erase(of->begin() + 1);
   if (!regroup(symbols, {sizes[0], area}, &places)) return false;
-  const bool images = sizes[0] == Dim(1) || places.strides[0] == symbols.mul(channels, area);
+  const bool images = sizes[0] == Dim(1) || places.strides[0] == symbols.mul(sizes[1], area);
   return images && (area == Dim(1) || places.strides[1] == Dim(1));
 }
 

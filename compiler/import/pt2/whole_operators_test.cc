@@ -149,18 +149,21 @@ Floats deep(int64_t planes, int64_t depth, int64_t stride, int64_t padding, int6
 
 // The fear: zeros between the slices of a dilated kernel that are multiplied, and make NaN of infinity.
 TEST(WholeOperators, DilatedKernelsOfVolumesLeaveOutWhatLiesBetween) {
-  TestProgram p;
-  p.input("x", {1, 1, 2, 1, 1});
-  p.input("w", {1, 1, 2, 1, 1});
-  p.node("aten.conv_transpose3d.input",
-         {{"input", tensor("x")},
-          {"weight", tensor("w")},
-          {"stride", integers({1, 1, 1})},
-          {"dilation", integers({3, 1, 1})}},
-         "y", {1, 1, 5, 1, 1});
-  p.output("y");
-  const Floats y = numbers(run(p, {floats({1, 1, 2, 1, 1}, {INFINITY, 2}), floats({1, 1, 2, 1, 1}, {1, 10})})[0]);
-  EXPECT_EQ(y, Floats({INFINITY, 2, 0, INFINITY, 20}));
+  const auto dilated = [](int64_t stride) {
+    TestProgram p;
+    p.input("x", {1, 1, 2, 1, 1});
+    p.input("w", {1, 1, 2, 1, 1});
+    p.node("aten.conv_transpose3d.input",
+           {{"input", tensor("x")},
+            {"weight", tensor("w")},
+            {"stride", integers({stride, 1, 1})},
+            {"dilation", integers({3, 1, 1})}},
+           "y", {1, 1, stride + 4, 1, 1});
+    p.output("y");
+    return numbers(run(p, {floats({1, 1, 2, 1, 1}, {INFINITY, 2}), floats({1, 1, 2, 1, 1}, {1, 10})})[0]);
+  };
+  EXPECT_EQ(dilated(1), Floats({INFINITY, 2, 0, INFINITY, 20}));
+  EXPECT_EQ(dilated(2), Floats({INFINITY, 0, 2, INFINITY, 0, 20}));
 }
 
 // The fear: a node for each plane, of which volumes have hundreds.
@@ -169,6 +172,7 @@ TEST(WholeOperators, VolumesAreTransposedAllPlanesAtOnce) {
   EXPECT_EQ(deep(3, 2, 2, 0, &few), Floats({1, 1, 2, 2, 3, 3}));
   EXPECT_EQ(deep(100, 2, 2, 0, &many).size(), 200u);
   EXPECT_EQ(few, many);
+  EXPECT_LE(few, 8) << "slices that lie side by side are one part";
   EXPECT_EQ(deep(3, 3, 2, 1, &few), Floats({1, 3, 2, 5, 3}));
   EXPECT_EQ(deep(100, 3, 2, 1, &many).size(), 199u);
   EXPECT_EQ(few, many);
@@ -176,6 +180,22 @@ TEST(WholeOperators, VolumesAreTransposedAllPlanesAtOnce) {
 }
 
 // The fear: a convolution for each slice of the kernel, each of planes that were copied.
+TEST(WholeOperators, AKernelAlongTheDepthIsOfEveryColumnOrOfSome) {
+  TestProgram p;
+  p.input("x", {1, 1, 4, 1, 2});
+  p.input("w", {1, 1, 3, 1, 1});
+  p.node("aten.conv3d.default",
+         {{"input", tensor("x")},
+          {"weight", tensor("w")},
+          {"stride", integers({2, 1, 2})},
+          {"padding", integers({1, 0, 0})}},
+         "y", {1, 1, 2, 1, 1});
+  p.output("y");
+  const Floats y =
+      numbers(run(p, {floats({1, 1, 4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), floats({1, 1, 3, 1, 1}, {100, 10, 1})})[0]);
+  EXPECT_EQ(y, Floats({13, 357}));
+}
+
 TEST(WholeOperators, AKernelAlongTheDepthOfAVolumeIsOneConvolution) {
   TestProgram p;
   p.input("x", {1, 1, 4, 1, 2});
